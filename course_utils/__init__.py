@@ -1,0 +1,1 @@
+"""Helpers of the attention course: the reference layer, heatmaps and live explorers."""

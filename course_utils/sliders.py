@@ -1,0 +1,630 @@
+"""Live explorers: sliders whose picture follows the hand.
+
+An ``Explorer`` is a column of controls over a live view. The view is an HTML table, since that is
+the quickest thing to redraw and its numbers stay text; ``figure()`` draws the same thing still.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from html import escape
+
+import ipywidgets as widgets
+import torch
+from torch import Tensor, nn
+
+from course_utils.attention import (
+    MultiHeadAttention,
+    check_num_heads,
+    divisors,
+    scaled_dot_product_attention,
+)
+from course_utils.heatmaps import (
+    HEAD_TINTS,
+    CourseFigure,
+    describe_head_split,
+    describe_weights,
+    display_token,
+    plot_attention,
+    plot_head_split,
+    plot_heads,
+    ramp,
+    token_labels,
+)
+
+MAX_HOVER_CELLS = 1100  # above that, a hover title on every cell would slow each move down
+
+
+class Explorer(widgets.VBox):
+    """Controls over a live view that also works as a dict, a figure and a sentence.
+
+    Args:
+        controls: name to ipywidget; each value goes to ``compute`` under that name.
+        compute: control values to a plain dict with everything that is shown. A ``ValueError``
+            it raises is shown in the view instead of a picture.
+        view: such a dict to HTML.
+        draw: such a dict to a figure.
+        describe: such a dict to one line of text.
+
+    Attributes:
+        controls: the widgets by name; ``explorer.controls["num_heads"].value = 4`` moves one.
+        state: what is shown now, as a plain dict of numbers, strings and lists; when the
+            controls ask for something impossible, their values and an ``error``.
+    """
+
+    def __init__(
+        self,
+        controls: Mapping[str, widgets.Widget],
+        *,
+        compute: Callable[..., dict],
+        view: Callable[[dict], str],
+        draw: Callable[[dict], CourseFigure],
+        describe: Callable[[dict], str],
+    ) -> None:
+        self.controls = dict(controls)
+        self._compute, self._view, self._draw, self._describe = compute, view, draw, describe
+        self._live = widgets.HTML()
+        bar = widgets.HBox(
+            list(self.controls.values()), layout=widgets.Layout(flex_flow="row wrap")
+        )
+        super().__init__([bar, widgets.HTML(_style()), self._live])
+        for control in self.controls.values():
+            control.observe(self._refresh, "value")
+        self._refresh()
+
+    def _refresh(self, _change=None) -> None:
+        values = {name: control.value for name, control in self.controls.items()}
+        try:
+            self.state = self._compute(**values)
+        except ValueError as error:
+            self.state = {**values, "error": str(error)}
+            self._live.value = f'<p class="ac-error" role="alert">⚠ {escape(str(error))}</p>'
+        else:
+            self._live.value = self._view(self.state)
+
+    def figure(self) -> CourseFigure:
+        """The view as a closed matplotlib figure.
+
+        Raises:
+            ValueError: the message in the view, while the controls ask for something impossible.
+        """
+        if "error" in self.state:
+            raise ValueError(self.state["error"])
+        return self._draw(self.state)
+
+    def __repr__(self) -> str:
+        shown = self.state.get("error") or self._describe(self.state)
+        return f"Explorer: {shown}"
+
+    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
+        # The picture is what GitHub, a printed page and an untrusted notebook show.
+        data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
+        if "error" in self.state:
+            return data, {}
+        figure_data, metadata = self.figure()._repr_mimebundle_()
+        return {**data, "image/png": figure_data["image/png"]}, metadata
+
+
+def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.SelectionSlider:
+    """A slider over the head counts that divide ``embed_dim``.
+
+    Args:
+        embed_dim: D.
+        value: where it stands at first; left out, 1.
+
+    Raises:
+        ValueError: embed_dim is not a whole number of at least 1, or value does not divide it.
+    """
+    return _slider(
+        "heads H", divisors(embed_dim), 1 if value is None else check_num_heads(embed_dim, value)
+    )
+
+
+def explore_query(
+    query: Tensor, key: Tensor, value: Tensor, *, tokens: Sequence[str] | None = None
+) -> Explorer:
+    """Choose a query token and see its row turn into a mixture of values.
+
+    Args:
+        query: (L, d), one head of one sample.
+        key: (L, d).
+        value: (L, d_v).
+        tokens: L names; left out, the positions.
+
+    Returns:
+        An explorer with the control ``query`` (a position); its state holds ``scores``,
+        ``weights`` (both one number a key), ``values`` (L, d_v) and ``output`` (d_v numbers).
+
+    Raises:
+        ValueError: shapes that do not fit together, or another number of tokens.
+    """
+    _, weights = scaled_dot_product_attention(query, key, value)
+    if weights.ndim != 2:
+        raise ValueError(f"query must be (L, d), one head; got shape {tuple(query.shape)}")
+    tokens, key_tokens = token_labels(weights.shape, tokens, tokens)
+    scores = query @ key.T  # (query, key), before the scale
+    scale = math.sqrt(query.shape[-1])
+
+    def compute(query: int) -> dict:
+        return {
+            "query": query,
+            "scores": scores[query].tolist(),
+            "weights": weights[query].tolist(),
+            "values": value.tolist(),
+            "output": (weights[query] @ value).tolist(),
+        }
+
+    def view(state: dict) -> str:
+        head = ["key", "q·k", f"÷ {scale:.3g}", "weight", "value", "weight × value"]
+        rows = [
+            [
+                _token(token),
+                _number(score),
+                _number(score / scale),
+                _bar(weight),
+                _vector(vector),
+                _vector([weight * v for v in vector]),
+            ]
+            for token, score, weight, vector in zip(
+                key_tokens, state["scores"], state["weights"], state["values"], strict=True
+            )
+        ]
+        total = ["sum", "", "", _number(sum(state["weights"])), "", _vector(state["output"])]
+        caption = f"{_token(tokens[state['query']])} looks around"
+        return _table(caption, head, rows, total)
+
+    def draw(state: dict) -> CourseFigure:
+        name = display_token(tokens[state["query"]])
+        return plot_attention(
+            [state["weights"]],
+            query_tokens=[tokens[state["query"]]],
+            key_tokens=key_tokens,
+            title=f"where {name} looks",
+        )
+
+    def describe(state: dict) -> str:
+        shares = ", ".join(
+            f"{display_token(t)} {w:.2f}" for t, w in zip(key_tokens, state["weights"], strict=True)
+        )
+        mixture = ", ".join(f"{x:.2f}" for x in state["output"])
+        return f"query {display_token(tokens[state['query']])} takes {shares}; output [{mixture}]"
+
+    names = [(f"{i}: {display_token(token)}", i) for i, token in enumerate(tokens)]
+    return Explorer(
+        {"query": _slider("query", names, 0)},
+        compute=compute,
+        view=view,
+        draw=draw,
+        describe=describe,
+    )
+
+
+def explore_scale(
+    *,
+    head_dims: Sequence[int] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
+    num_keys: int = 6,
+    seed: int = 0,
+) -> Explorer:
+    """Change d_k, switch the scale on and off, and see one softmax sharpen or stay soft.
+
+    Args:
+        head_dims: the d_k the slider offers.
+        num_keys: keys for one query; all numbers have mean 0 and variance 1.
+        seed: for these numbers; the global random state is left alone.
+
+    Returns:
+        An explorer with the controls ``head_dim`` and ``scaled``; its state holds ``scores`` as
+        they enter softmax and ``weights`` (one number a key), ``entropy`` in bits, and
+        ``gradient_norm``: the Frobenius norm of the softmax's Jacobian, that is, how much of a
+        gradient at the weights can reach the scores. Both are means over 1,000 queries as well:
+        ``mean_entropy``, ``mean_gradient_norm``.
+
+    Raises:
+        ValueError: no head_dims, or a size below 1.
+    """
+    head_dims = list(head_dims)
+    if not head_dims or min(head_dims) < 1 or num_keys < 2:
+        raise ValueError(
+            f"head_dims must hold sizes of at least 1 and num_keys be at least 2; "
+            f"got {head_dims} and {num_keys}"
+        )
+
+    @cache
+    def scores_of(head_dim: int) -> Tensor:  # (1000 queries, num_keys)
+        generator = torch.Generator().manual_seed(seed)
+        query = torch.randn(1000, 1, head_dim, generator=generator, dtype=torch.float64)
+        key = torch.randn(1000, num_keys, head_dim, generator=generator, dtype=torch.float64)
+        return (query @ key.mT).squeeze(1)
+
+    @cache
+    def compute(head_dim: int, scaled: bool) -> dict:
+        scores = scores_of(head_dim) / (math.sqrt(head_dim) if scaled else 1)
+        weights = torch.softmax(scores, dim=-1)
+        entropy = -torch.xlogy(weights, weights).sum(-1) / math.log(2)
+        jacobian = torch.diag_embed(weights) - weights[:, :, None] * weights[:, None, :]
+        norm = jacobian.flatten(1).norm(dim=-1)
+        return {
+            "head_dim": head_dim,
+            "scaled": scaled,
+            "scores": scores[0].tolist(),
+            "weights": weights[0].tolist(),
+            "entropy": entropy[0].item(),
+            "gradient_norm": norm[0].item(),
+            "mean_entropy": entropy.mean().item(),
+            "mean_gradient_norm": norm.mean().item(),
+        }
+
+    def view(state: dict) -> str:
+        rows = [
+            [f"key {i}", _number(score), _bar(weight)]
+            for i, (score, weight) in enumerate(zip(state["scores"], state["weights"], strict=True))
+        ]
+        measures = [
+            [
+                f"entropy, bits of {math.log2(num_keys):.2f}",
+                _number(state["entropy"]),
+                _number(state["mean_entropy"]),
+            ],
+            [
+                "gradient norm",
+                f"{state['gradient_norm']:.3g}",
+                f"{state['mean_gradient_norm']:.3g}",
+            ],
+        ]
+        score = "q·k / √d_k" if state["scaled"] else "q·k"
+        return _side_by_side(
+            _table(f"one query, d_k = {state['head_dim']}", ["", score, "weight"], rows),
+            _table("how soft it is", ["", "this query", "mean of 1,000 queries"], measures),
+        )
+
+    def title(state: dict) -> str:
+        return f"d_k = {state['head_dim']}, {'scaled' if state['scaled'] else 'not scaled'}"
+
+    def draw(state: dict) -> CourseFigure:
+        return plot_attention(
+            [state["weights"]],
+            query_tokens=["query"],
+            key_tokens=[f"key {i}" for i in range(num_keys)],
+            title=title(state),
+        )
+
+    def describe(state: dict) -> str:
+        return (
+            f"{title(state)}: largest weight {max(state['weights']):.2f}, "
+            f"mean entropy {state['mean_entropy']:.2f} bits, "
+            f"mean gradient norm {state['mean_gradient_norm']:.2g}"
+        )
+
+    return Explorer(
+        {
+            "head_dim": _slider("d_k", head_dims, head_dims[0]),
+            "scaled": _switch("divide by √d_k", False),
+        },
+        compute=compute,
+        view=view,
+        draw=draw,
+        describe=describe,
+    )
+
+
+def explore_split(
+    embed_dim: int, *, batch_size: int = 2, seq_len: int = 3, num_heads: int | None = None
+) -> Explorer:
+    """Change the head count and see who gets which features, and every shape on the way.
+
+    Args:
+        embed_dim: D.
+        batch_size: N, for the shapes.
+        seq_len: L, for the shapes.
+        num_heads: where the slider stands at first; left out, 1.
+
+    Returns:
+        An explorer with the controls ``num_heads`` and ``any_number`` (a switch that lets head
+        counts in that do not divide D, to show what the error says); its state holds
+        ``head_dim``, ``features`` (one list of feature numbers a head) and ``shapes``.
+
+    Raises:
+        ValueError: embed_dim is not a whole number of at least 1, or num_heads does not divide it.
+    """
+    slider = head_count_slider(embed_dim, value=num_heads)
+    switch = _switch("allow any number", False)
+
+    def offer(change) -> None:
+        wanted, value = range(1, embed_dim + 1), slider.value
+        if not change["new"]:
+            wanted = divisors(embed_dim)
+            value = max(h for h in wanted if h <= value)
+        with slider.hold_trait_notifications():
+            slider.options, slider.value = list(wanted), value
+
+    def compute(num_heads: int, any_number: bool) -> dict:
+        num_heads = check_num_heads(embed_dim, num_heads)
+        head_dim = embed_dim // num_heads
+        n, length = batch_size, seq_len
+        return {
+            "num_heads": num_heads,
+            "any_number": any_number,
+            "head_dim": head_dim,
+            "features": [list(range(h * head_dim, (h + 1) * head_dim)) for h in range(num_heads)],
+            "shapes": {
+                "x": (n, length, embed_dim),
+                "q = q_proj(x)": (n, length, embed_dim),
+                "q.view(N, L, H, d_h)": (n, length, num_heads, head_dim),
+                "….transpose(1, 2)": (n, num_heads, length, head_dim),
+            },
+        }
+
+    def view(state: dict) -> str:
+        names = ["x", "q = q_proj(x)", "q.view(N, L, H, d_h)", "….transpose(1, 2)"]
+        axes = ["(N, L, D)", "(N, L, D)", "(N, L, H, d_h)", "(N, H, L, d_h)"]
+        shapes = [
+            [f"<code>{escape(name)}</code>", axis, f"<code>{state['shapes'][name]}</code>"]
+            for name, axis in zip(names, axes, strict=True)
+        ]
+        caption = f"D = {embed_dim}, H = {state['num_heads']}, d_h = {state['head_dim']}"
+        return _split_strip(state["features"], caption) + _table(
+            "every shape on the way", ["step", "axes", "shape"], shapes
+        )
+
+    explorer = Explorer(
+        {"num_heads": slider, "any_number": switch},
+        compute=compute,
+        view=view,
+        draw=lambda state: plot_head_split(embed_dim, state["num_heads"]),
+        describe=lambda state: describe_head_split(embed_dim, state["num_heads"]),
+    )
+    switch.observe(offer, "value")
+    return explorer
+
+
+def explore_heads(
+    layer: MultiHeadAttention | nn.MultiheadAttention,
+    x: Tensor,
+    *,
+    tokens: Sequence[str] | None = None,
+    dropout: float | None = None,
+    seed: int = 0,
+) -> Explorer:
+    """Cut one layer's weights into more or fewer heads and see each head's map.
+
+    The four projections stay the same at every stop of the slider; only the cut changes.
+
+    Args:
+        layer: ours or torch's; its head count is where the slider starts.
+        x: (N, L, D), the input; with N > 1 a second slider chooses the sample.
+        tokens: L names; left out, the positions.
+        dropout: adds two switches: averaged over heads, and train mode with this probability.
+        seed: for the dropout; the global random state is left alone.
+
+    Returns:
+        An explorer with the controls ``num_heads``, and as asked ``sample``, ``averaged`` and
+        ``training``; its state holds ``weights`` (nested lists, (H, L, L), or (1, L, L) when
+        averaged), ``weights_shape`` as the call returns it, ``output_shape``, ``parameters``,
+        ``stored_weights`` (N·H·L²) and ``row_sums`` (smallest and largest).
+
+    Raises:
+        ValueError: a layer, input, token list or dropout that does not fit.
+    """
+    if isinstance(layer, nn.MultiheadAttention):
+        layer = MultiHeadAttention.from_torch(layer)
+    elif not isinstance(layer, MultiHeadAttention):
+        raise ValueError(f"layer must be a MultiHeadAttention, got {type(layer).__name__}")
+    with torch.no_grad():
+        layer(x)  # says what is wrong with x, if anything
+    batch_size, seq_len, embed_dim = x.shape
+    tokens, _ = token_labels((seq_len, seq_len), tokens, None)
+    parameters = sum(p.numel() for p in layer.parameters())
+
+    @lru_cache
+    def recut(num_heads: int) -> MultiHeadAttention:
+        cut = MultiHeadAttention(
+            embed_dim, num_heads, dropout=dropout or 0.0, bias=layer.q_proj.bias is not None
+        ).to(layer.out_proj.weight)
+        cut.load_state_dict(layer.state_dict())
+        return cut
+
+    def compute(
+        num_heads: int, sample: int = 0, averaged: bool = False, training: bool = False
+    ) -> dict:
+        with torch.no_grad(), torch.random.fork_rng():
+            torch.manual_seed(seed)
+            output, weights = recut(num_heads).train(training)(x)  # (N, H, L, L)
+        if averaged:
+            weights = weights.mean(dim=1)  # (N, L, L): the head axis is gone
+        row_sums = weights.sum(-1)
+        return {
+            "num_heads": num_heads,
+            "head_dim": embed_dim // num_heads,
+            "sample": sample,
+            "averaged": averaged,
+            "training": training,
+            "weights": (weights[sample, None] if averaged else weights[sample]).tolist(),
+            "weights_shape": tuple(weights.shape),
+            "output_shape": tuple(output.shape),
+            "parameters": parameters,
+            "stored_weights": batch_size * num_heads * seq_len**2,
+            "row_sums": (row_sums.min().item(), row_sums.max().item()),
+        }
+
+    def titles(state: dict) -> list[str]:
+        if state["averaged"]:
+            return [f"mean of {state['num_heads']} heads"]
+        return [f"head {head}" for head in range(state["num_heads"])]
+
+    def view(state: dict) -> str:
+        low, high = state["row_sums"]
+        facts = [
+            ["width of a head, d_h", f"{embed_dim} / {state['num_heads']} = {state['head_dim']}"],
+            ["output", f"<code>{state['output_shape']}</code>"],
+            ["weights", f"<code>{state['weights_shape']}</code>"],
+            ["parameters", f"{parameters:,}"],
+            [
+                "stored weights, N·H·L²",
+                f"{batch_size} · {state['num_heads']} · {seq_len}² = {state['stored_weights']:,}",
+            ],
+            ["rows sum to", f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"],
+        ]
+        return _side_by_side(_facts(facts), *_maps(state["weights"], tokens, titles(state)))
+
+    def describe(state: dict) -> str:
+        first = torch.tensor(state["weights"][0]).numpy()
+        mode = ", train mode" if state["training"] else ""
+        return (
+            f"{state['num_heads']} heads of {state['head_dim']}{mode}, output "
+            f"{state['output_shape']}, weights {state['weights_shape']}, {parameters:,} "
+            f"parameters, {state['stored_weights']:,} stored weights; {titles(state)[0]}: "
+            f"{describe_weights(first, tokens, tokens)}"
+        )
+
+    controls: dict[str, widgets.Widget] = {
+        "num_heads": head_count_slider(embed_dim, value=layer.num_heads)
+    }
+    if batch_size > 1:
+        controls["sample"] = _slider("sample", range(batch_size), 0)
+    if dropout is not None:
+        controls["averaged"] = _switch("average over heads", False)
+        controls["training"] = _switch(f"train mode, dropout {dropout:g}", False)
+    return Explorer(
+        controls,
+        compute=compute,
+        view=view,
+        draw=lambda state: plot_heads(state["weights"], query_tokens=tokens, titles=titles(state)),
+        describe=describe,
+    )
+
+
+# --- controls and HTML --------------------------------------------------------------------------
+
+
+def _slider(name: str, options: Sequence, value) -> widgets.SelectionSlider:
+    return widgets.SelectionSlider(
+        options=list(options),
+        value=value,
+        description=name,
+        style={"description_width": "initial"},
+        layout=widgets.Layout(width="20em"),
+    )
+
+
+def _switch(name: str, value: bool) -> widgets.Checkbox:
+    return widgets.Checkbox(
+        value=value, description=name, indent=False, layout=widgets.Layout(width="auto")
+    )
+
+
+@cache
+def _style() -> str:
+    colours = "".join(
+        f".ac-w{i}{{background:{back};color:{text}}}" for i, (back, text) in enumerate(ramp(101))
+    )
+    tints = "".join(
+        f".ac-h{i}{{background:{tint};color:#000}}" for i, tint in enumerate(HEAD_TINTS)
+    )
+    return f"""<style>
+.ac-view{{display:flex;flex-wrap:wrap;gap:12px 20px;align-items:flex-start}}
+.ac{{border-collapse:collapse;font:12px/1.5 var(--jp-ui-font-family,sans-serif);
+font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px 0}}
+.ac caption{{caption-side:top;text-align:left;font-weight:600;padding:2px 0}}
+.ac th{{font-weight:400;padding:1px 6px;text-align:right;white-space:nowrap}}
+.ac thead th,.ac tfoot td,.ac tfoot th{{font-weight:600}}
+.ac td{{padding:1px 8px;white-space:nowrap}}
+.ac-map td{{width:2.9em;padding:2px 0;text-align:center}}
+.ac-map thead th{{padding:1px 3px;text-align:center}}
+.ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
+.ac-num{{text-align:right}}
+.ac-bar{{display:inline-block;height:.8em;background:#2a788e;vertical-align:-.05em}}
+.ac-error{{border-left:4px solid #b3261e;padding:6px 12px;font-weight:600;
+color:var(--jp-ui-font-color1,#000)}}
+{colours}{tints}</style>"""
+
+
+@lru_cache(maxsize=4096)
+def _cell(hundredths: int) -> tuple[str, str]:
+    """Both ends of a weight's cell, between which a hover title may go."""
+    shade = min(hundredths, 100)
+    return f'<td class="ac-w{shade}"', f">{hundredths / 100:.2f}</td>"
+
+
+def _maps(weights: list, tokens: Sequence[str], titles: Sequence[str]) -> list[str]:
+    """One heatmap table a head, every number shown."""
+    columns = "".join(f'<th scope="col">{_token(token)}</th>' for token in tokens)
+    head = f'<thead><tr><th scope="col">query ↓ key →</th>{columns}</tr></thead>'
+    names = [_token(token) for token in tokens]
+    hover = len(weights) * len(tokens) ** 2 <= MAX_HOVER_CELLS
+    plain = [escape(token, quote=True) for token in tokens]
+    tables = []
+    for title, head_weights in zip(titles, weights, strict=True):
+        rows = []
+        for i, row in enumerate(head_weights):
+            cells = []
+            for j, weight in enumerate(row):
+                start, end = _cell(round(weight * 100))
+                title_of = f' title="{plain[i]} → {plain[j]}: {weight:.4f}"' if hover else ""
+                cells.append(start + title_of + end)
+            rows.append(f'<tr><th scope="row">{names[i]}</th>{"".join(cells)}</tr>')
+        tables.append(
+            f'<table class="ac ac-map"><caption>{escape(title)}</caption>{head}'
+            f"<tbody>{''.join(rows)}</tbody></table>"
+        )
+    return tables
+
+
+def _table(caption: str, head: Sequence[str], rows: Sequence, total: Sequence = ()) -> str:
+    """A table whose first column names the rows; caption, rows and total are HTML already."""
+    columns = "".join(f'<th scope="col">{name}</th>' for name in head)
+
+    def line(cells: Sequence[str]) -> str:
+        rest = "".join(f'<td class="ac-num">{cell}</td>' for cell in cells[1:])
+        return f'<tr><th scope="row">{cells[0]}</th>{rest}</tr>'
+
+    body = "".join(map(line, rows))
+    foot = f"<tfoot>{line(total)}</tfoot>" if total else ""
+    return (
+        f'<table class="ac"><caption>{caption}</caption><thead><tr>{columns}</tr></thead>'
+        f"<tbody>{body}</tbody>{foot}</table>"
+    )
+
+
+def _facts(facts: Sequence[Sequence[str]]) -> str:
+    rows = "".join(f'<tr><th scope="row">{name}</th><td>{fact}</td></tr>' for name, fact in facts)
+    return f'<table class="ac"><caption>the whole layer</caption><tbody>{rows}</tbody></table>'
+
+
+def _split_strip(features: list[list[int]], caption: str) -> str:
+    """One token's features in a row, under the heads that take them."""
+    heads = "".join(
+        f'<th scope="colgroup" colspan="{len(own)}">'
+        f"{'head ' if len(features) <= 8 else ''}{head}</th>"
+        for head, own in enumerate(features)
+    )
+    cells = "".join(
+        f'<td class="ac-h{head % 2}">{feature}</td>'
+        for head, own in enumerate(features)
+        for feature in own
+    )
+    return (
+        f'<table class="ac ac-map ac-strip"><caption>one token: {caption}</caption>'
+        f'<thead><tr><th scope="row">head</th>{heads}</tr></thead>'
+        f'<tbody><tr><th scope="row">feature</th>{cells}</tr></tbody></table>'
+    )
+
+
+def _side_by_side(*parts: str) -> str:
+    return f'<div class="ac-view">{"".join(parts)}</div>'
+
+
+def _token(token: str) -> str:
+    """A token as HTML: escaped, and kept apart from the text around it whatever its direction."""
+    return f'<bdi title="{escape(token, quote=True)}">{escape(display_token(token))}</bdi>'
+
+
+def _number(x: float) -> str:
+    return f"{x:.2f}"
+
+
+def _bar(weight: float) -> str:
+    return f'<span class="ac-bar" style="width:{5 * weight:.2f}em"></span> {weight:.2f}'
+
+
+def _vector(x: Sequence[float]) -> str:
+    return f"[{', '.join(_number(v) for v in x)}]"
