@@ -1,0 +1,55 @@
+# Every target sets up what it needs. The first run installs into .venv and takes a few minutes.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
+LAB_FLAGS ?=
+
+.PHONY: help install lab test test-browser execute lint clean
+
+help:
+	@echo "make lab           open the course in JupyterLab"
+	@echo "make test          re-run every notebook and compare, test the helpers"
+	@echo "make test-browser  drive JupyterLab in headless Chromium"
+	@echo "make execute       re-run every notebook and store its outputs"
+	@echo "make lint          check style and format of code and notebooks"
+	@echo "make clean         remove .venv and caches"
+
+install: $(VENV)/.installed
+
+# The stamp is touched last, so an install that was broken off is taken up again.
+$(VENV)/.installed: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
+		"This course needs Python 3.11 or newer; try make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -r requirements.txt
+	@touch $@
+
+# JupyterLab refuses to start as root unless told that this is meant.
+lab: install
+	$(BIN)/jupyter lab $(firstword $(NOTEBOOKS)) --ip=127.0.0.1 \
+		$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
+
+test: install
+	$(BIN)/pytest
+
+test-browser: install
+	$(BIN)/pytest tests/browser
+
+# Neither times nor versions nor widget state are stored: a second run changes nothing.
+execute: install
+	$(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS) \
+		--ExecutePreprocessor.record_timing=False \
+		--ExecutePreprocessor.store_widget_state=False \
+		--ExecutePreprocessor.coalesce_streams=True \
+		--ClearMetadataPreprocessor.enabled=True \
+		--ClearMetadataPreprocessor.clear_cell_metadata=False \
+		--ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec"}'
+
+lint: install
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache
+	find course_utils tests -name __pycache__ -exec rm -rf {} +
