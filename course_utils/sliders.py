@@ -202,79 +202,95 @@ def explore_query(
 def explore_scale(
     *,
     head_dims: Sequence[int] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
-    num_keys: int = 6,
+    num_tokens: int = 6,
     seed: int = 0,
 ) -> Explorer:
-    """Change d_k, switch the scale on and off, and see one softmax sharpen or stay soft.
+    """Change d_k, switch the scale on and off, and see softmax sharpen or stay soft.
 
     Args:
         head_dims: the d_k the slider offers.
-        num_keys: keys for one query; all numbers have mean 0 and variance 1.
+        num_tokens: queries and keys in the map; all features have mean 0 and variance 1.
         seed: for these numbers; the global random state is left alone.
 
     Returns:
         An explorer with the controls ``head_dim`` and ``scaled``; its state holds ``scores`` as
-        they enter softmax and ``weights`` (one number a key), ``entropy`` in bits, and
-        ``gradient_norm``: the Frobenius norm of the softmax's Jacobian, that is, how much of a
-        gradient at the weights can reach the scores. Both are means over 1,000 queries as well:
-        ``mean_entropy``, ``mean_gradient_norm``.
+        they enter softmax and ``weights`` (nested lists, (1, L, L)), and one number a query of
+        ``entropy``, in bits, and ``gradient_norm``: the Frobenius norm of the softmax's
+        Jacobian, that is, how much of a gradient at the weights can reach the scores.
+        ``mean_entropy`` and ``mean_gradient_norm`` are means over 1,000 other queries.
 
     Raises:
-        ValueError: no head_dims, or a size below 1.
+        ValueError: head_dims that are no sizes, or num_tokens below 2.
     """
     head_dims = list(head_dims)
-    if not head_dims or min(head_dims) < 1 or num_keys < 2:
+    if not head_dims or min(head_dims) < 1 or num_tokens < 2:
         raise ValueError(
-            f"head_dims must hold sizes of at least 1 and num_keys be at least 2; "
-            f"got {head_dims} and {num_keys}"
+            f"head_dims must hold sizes of at least 1 and num_tokens be at least 2; "
+            f"got {head_dims} and {num_tokens}"
         )
+    generator = torch.Generator().manual_seed(seed)
 
-    @cache
-    def scores_of(head_dim: int) -> Tensor:  # (1000 queries, num_keys)
-        generator = torch.Generator().manual_seed(seed)
-        query = torch.randn(1000, 1, head_dim, generator=generator, dtype=torch.float64)
-        key = torch.randn(1000, num_keys, head_dim, generator=generator, dtype=torch.float64)
-        return (query @ key.mT).squeeze(1)
+    def random(*shape: int) -> Tensor:
+        return torch.randn(*shape, max(head_dims), generator=generator, dtype=torch.float64)
+
+    query, key = random(num_tokens), random(num_tokens)  # (token, feature)
+    many_queries, many_keys = random(1000, 1), random(1000, num_tokens)
+    names = [f"query {i}" for i in range(num_tokens)]
+    key_names = [f"key {i}" for i in range(num_tokens)]
+
+    def measure(query: Tensor, key: Tensor, scale: float) -> tuple[Tensor, ...]:
+        scores = query @ key.mT * scale
+        weights = torch.softmax(scores, dim=-1)
+        entropy = -torch.xlogy(weights, weights).sum(-1) / math.log(2)
+        jacobian = torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
+        return scores, weights, entropy, jacobian.flatten(-2).norm(dim=-1)
 
     @cache
     def compute(head_dim: int, scaled: bool) -> dict:
-        scores = scores_of(head_dim) / (math.sqrt(head_dim) if scaled else 1)
-        weights = torch.softmax(scores, dim=-1)
-        entropy = -torch.xlogy(weights, weights).sum(-1) / math.log(2)
-        jacobian = torch.diag_embed(weights) - weights[:, :, None] * weights[:, None, :]
-        norm = jacobian.flatten(1).norm(dim=-1)
+        # The first head_dim features of the same tokens, so that a step adds to what was there.
+        scale = 1 / math.sqrt(head_dim) if scaled else 1.0
+        scores, weights, entropy, norm = measure(query[:, :head_dim], key[:, :head_dim], scale)
+        _, _, mean_entropy, mean_norm = measure(
+            many_queries[..., :head_dim], many_keys[..., :head_dim], scale
+        )
         return {
             "head_dim": head_dim,
             "scaled": scaled,
-            "scores": scores[0].tolist(),
-            "weights": weights[0].tolist(),
-            "entropy": entropy[0].item(),
-            "gradient_norm": norm[0].item(),
-            "mean_entropy": entropy.mean().item(),
-            "mean_gradient_norm": norm.mean().item(),
+            "scores": scores[None].tolist(),
+            "weights": weights[None].tolist(),
+            "entropy": entropy.tolist(),
+            "gradient_norm": norm.tolist(),
+            "mean_entropy": mean_entropy.mean().item(),
+            "mean_gradient_norm": mean_norm.mean().item(),
         }
 
     def view(state: dict) -> str:
-        rows = [
-            [f"key {i}", _number(score), _bar(weight)]
-            for i, (score, weight) in enumerate(zip(state["scores"], state["weights"], strict=True))
+        scores = [
+            [name, *(f"{score:.1f}" for score in row)]
+            for name, row in zip(names, state["scores"][0], strict=True)
         ]
-        measures = [
-            [
-                f"entropy, bits of {math.log2(num_keys):.2f}",
-                _number(state["entropy"]),
-                _number(state["mean_entropy"]),
-            ],
-            [
-                "gradient norm",
-                f"{state['gradient_norm']:.3g}",
-                f"{state['mean_gradient_norm']:.3g}",
-            ],
+        softness = [
+            [name, _number(entropy), f"{norm:.3f}"]
+            for name, entropy, norm in zip(
+                names, state["entropy"], state["gradient_norm"], strict=True
+            )
         ]
-        score = "q·k / √d_k" if state["scaled"] else "q·k"
+        means = [
+            "mean of 1,000 others",
+            _number(state["mean_entropy"]),
+            f"{state['mean_gradient_norm']:.3f}",
+        ]
         return _side_by_side(
-            _table(f"one query, d_k = {state['head_dim']}", ["", score, "weight"], rows),
-            _table("how soft it is", ["", "this query", "mean of 1,000 queries"], measures),
+            _table(
+                "scores, q·k / √d_k" if state["scaled"] else "scores, q·k", ["", *key_names], scores
+            ),
+            *_maps(state["weights"], names, key_names, ["weights"]),
+            _table(
+                "how soft",
+                ["", f"entropy, of {math.log2(num_tokens):.2f} bits", "gradient norm"],
+                softness,
+                means,
+            ),
         )
 
     def title(state: dict) -> str:
@@ -282,17 +298,13 @@ def explore_scale(
 
     def draw(state: dict) -> CourseFigure:
         return plot_attention(
-            [state["weights"]],
-            query_tokens=["query"],
-            key_tokens=[f"key {i}" for i in range(num_keys)],
-            title=title(state),
+            state["weights"][0], query_tokens=names, key_tokens=key_names, title=title(state)
         )
 
     def describe(state: dict) -> str:
         return (
-            f"{title(state)}: largest weight {max(state['weights']):.2f}, "
-            f"mean entropy {state['mean_entropy']:.2f} bits, "
-            f"mean gradient norm {state['mean_gradient_norm']:.2g}"
+            f"{title(state)}: mean entropy {state['mean_entropy']:.2f} bits, "
+            f"mean gradient norm {state['mean_gradient_norm']:.2f}"
         )
 
     return Explorer(
@@ -464,7 +476,7 @@ def explore_heads(
             ],
             ["rows sum to", f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"],
         ]
-        return _side_by_side(_facts(facts), *_maps(state["weights"], tokens, titles(state)))
+        return _side_by_side(_facts(facts), *_maps(state["weights"], tokens, tokens, titles(state)))
 
     def describe(state: dict) -> str:
         first = torch.tensor(state["weights"][0]).numpy()
@@ -545,26 +557,28 @@ def _cell(hundredths: int) -> tuple[str, str]:
     return f'<td class="ac-w{shade}"', f">{hundredths / 100:.2f}</td>"
 
 
-def _maps(weights: list, tokens: Sequence[str], titles: Sequence[str]) -> list[str]:
+def _maps(
+    weights: list, rows: Sequence[str], columns: Sequence[str], titles: Sequence[str]
+) -> list[str]:
     """One heatmap table a head, every number shown."""
-    columns = "".join(f'<th scope="col">{_token(token)}</th>' for token in tokens)
-    head = f'<thead><tr><th scope="col">query ↓ key →</th>{columns}</tr></thead>'
-    names = [_token(token) for token in tokens]
-    hover = len(weights) * len(tokens) ** 2 <= MAX_HOVER_CELLS
-    plain = [escape(token, quote=True) for token in tokens]
+    columns_html = "".join(f'<th scope="col">{_token(token)}</th>' for token in columns)
+    head = f'<thead><tr><th scope="col">query ↓ key →</th>{columns_html}</tr></thead>'
+    hover = len(weights) * len(rows) * len(columns) <= MAX_HOVER_CELLS
+    names = [_token(token) for token in rows]
+    queries, keys = ([escape(t, quote=True) for t in tokens] for tokens in (rows, columns))
     tables = []
     for title, head_weights in zip(titles, weights, strict=True):
-        rows = []
-        for i, row in enumerate(head_weights):
+        lines = []
+        for row, name, query in zip(head_weights, names, queries, strict=True):
             cells = []
-            for j, weight in enumerate(row):
+            for weight, key in zip(row, keys, strict=True):
                 start, end = _cell(round(weight * 100))
-                title_of = f' title="{plain[i]} → {plain[j]}: {weight:.4f}"' if hover else ""
-                cells.append(start + title_of + end)
-            rows.append(f'<tr><th scope="row">{names[i]}</th>{"".join(cells)}</tr>')
+                full = f' title="{query} → {key}: {weight:.4f}"' if hover else ""
+                cells.append(start + full + end)
+            lines.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
         tables.append(
             f'<table class="ac ac-map"><caption>{escape(title)}</caption>{head}'
-            f"<tbody>{''.join(rows)}</tbody></table>"
+            f"<tbody>{''.join(lines)}</tbody></table>"
         )
     return tables
 
