@@ -266,7 +266,7 @@ def explore_scale(
 
     def view(state: dict) -> str:
         scores = [
-            [name, *(f"{score:.1f}" for score in row)]
+            [name, *(f"{score:z.1f}" for score in row)]
             for name, row in zip(names, state["scores"][0], strict=True)
         ]
         softness = [
@@ -520,7 +520,10 @@ def _slider(name: str, options: Sequence, value) -> widgets.SelectionSlider:
 
 def _switch(name: str, value: bool) -> widgets.Checkbox:
     return widgets.Checkbox(
-        value=value, description=name, indent=False, layout=widgets.Layout(width="auto")
+        value=value,
+        description=name,
+        indent=False,
+        layout=widgets.Layout(width="auto", margin="2px 16px 2px 2px"),
     )
 
 
@@ -542,6 +545,7 @@ font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px
 .ac td{{padding:1px 8px;white-space:nowrap}}
 .ac-map td{{width:2.9em;padding:2px 0;text-align:center}}
 .ac-map thead th{{padding:1px 3px;text-align:center}}
+.ac-map thead th:first-child,.ac-vector{{white-space:normal}}
 .ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
 .ac-num{{text-align:right}}
 .ac-bar{{display:inline-block;height:.8em;background:#2a788e;vertical-align:-.05em}}
@@ -607,8 +611,7 @@ def _facts(facts: Sequence[Sequence[str]]) -> str:
 def _split_strip(features: list[list[int]], caption: str) -> str:
     """One token's features in a row, under the heads that take them."""
     heads = "".join(
-        f'<th scope="colgroup" colspan="{len(own)}">'
-        f"{'head ' if len(features) <= 8 else ''}{head}</th>"
+        f'<th scope="colgroup" colspan="{len(own)}">{head}</th>'
         for head, own in enumerate(features)
     )
     cells = "".join(
@@ -633,7 +636,7 @@ def _token(token: str) -> str:
 
 
 def _number(x: float) -> str:
-    return f"{x:.2f}"
+    return f"{x:z.2f}"  # z: a rounded -0.001 is 0.00, not -0.00
 
 
 def _bar(weight: float) -> str:
@@ -641,4 +644,4 @@ def _bar(weight: float) -> str:
 
 
 def _vector(x: Sequence[float]) -> str:
-    return f"[{', '.join(_number(v) for v in x)}]"
+    return f'<span class="ac-vector">[{", ".join(map(_number, x))}]</span>'
