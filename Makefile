@@ -41,7 +41,6 @@ execute: install
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS) \
 		--ExecutePreprocessor.record_timing=False \
 		--ExecutePreprocessor.store_widget_state=False \
-		--ExecutePreprocessor.coalesce_streams=True \
 		--ClearMetadataPreprocessor.enabled=True \
 		--ClearMetadataPreprocessor.clear_cell_metadata=False \
 		--ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec"}'
