@@ -155,23 +155,27 @@ def explore_query(
         }
 
     def view(state: dict) -> str:
-        head = ["key", "q·k", f"÷ {scale:.3g}", "weight", "value", "weight × value"]
-        rows = [
-            [
-                _token(token),
-                _number(score),
-                _number(score / scale),
-                _bar(weight),
-                _vector(vector),
-                _vector([weight * v for v in vector]),
-            ]
-            for token, score, weight, vector in zip(
-                key_tokens, state["scores"], state["weights"], state["values"], strict=True
-            )
-        ]
-        total = ["sum", "", "", _number(sum(state["weights"])), "", _vector(state["output"])]
-        caption = f"{_token(tokens[state['query']])} looks around"
-        return _table(caption, head, rows, total)
+        looks, mixes = [], []
+        for token, score, weight, vector in zip(
+            key_tokens, state["scores"], state["weights"], state["values"], strict=True
+        ):
+            name = _token(token)
+            looks.append([name, _number(score), _number(score / scale), _bar(weight)])
+            mixes.append([name, _vector(vector), _vector([weight * v for v in vector])])
+        return _side_by_side(
+            _table(
+                f"{_token(tokens[state['query']])} looks around",
+                ["key", "q·k", f"÷ {scale:.3g}", "weight"],
+                looks,
+                ["sum", "", "", _number(sum(state["weights"]))],
+            ),
+            _table(
+                "and mixes the values",
+                ["key", "value", "weight × value"],
+                mixes,
+                ["sum", "", _vector(state["output"])],
+            ),
+        )
 
     def draw(state: dict) -> CourseFigure:
         name = display_token(tokens[state["query"]])
@@ -509,13 +513,16 @@ def explore_heads(
 
 
 def _slider(name: str, options: Sequence, value) -> widgets.SelectionSlider:
-    return widgets.SelectionSlider(
+    has_names = isinstance(options[0], tuple)
+    slider = widgets.SelectionSlider(
         options=list(options),
         value=value,
         description=name,
         style={"description_width": "initial"},
-        layout=widgets.Layout(width="20em"),
+        layout=widgets.Layout(width="24em" if has_names else "18em"),
     )
+    slider.add_class("ac-names" if has_names else "ac-numbers")
+    return slider
 
 
 def _switch(name: str, value: bool) -> widgets.Checkbox:
@@ -536,16 +543,20 @@ def _style() -> str:
         f".ac-h{i}{{background:{tint};color:#000}}" for i, tint in enumerate(HEAD_TINTS)
     )
     return f"""<style>
+.ac-names .widget-readout,.ac-numbers .widget-readout{{min-width:0;max-width:none;margin-left:8px;
+text-align:left;overflow:visible}}
+.ac-names .widget-readout{{flex:0 0 9em}}
+.ac-numbers .widget-readout{{flex:0 0 2.5em}}
 .ac-view{{display:flex;flex-wrap:wrap;gap:12px 20px;align-items:flex-start}}
 .ac{{border-collapse:collapse;font:12px/1.5 var(--jp-ui-font-family,sans-serif);
 font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px 0}}
 .ac caption{{caption-side:top;text-align:left;font-weight:600;padding:2px 0}}
 .ac th{{font-weight:400;padding:1px 6px;text-align:right;white-space:nowrap}}
 .ac thead th,.ac tfoot td,.ac tfoot th{{font-weight:600}}
-.ac td{{padding:1px 8px;white-space:nowrap}}
+.ac td{{padding:1px 5px;white-space:nowrap}}
 .ac-map td{{width:2.9em;padding:2px 0;text-align:center}}
 .ac-map thead th{{padding:1px 3px;text-align:center}}
-.ac-map thead th:first-child,.ac-vector{{white-space:normal}}
+.ac-map thead th:first-child{{white-space:normal}}
 .ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
 .ac-num{{text-align:right}}
 .ac-bar{{display:inline-block;height:.8em;background:#2a788e;vertical-align:-.05em}}
@@ -644,4 +655,4 @@ def _bar(weight: float) -> str:
 
 
 def _vector(x: Sequence[float]) -> str:
-    return f'<span class="ac-vector">[{", ".join(map(_number, x))}]</span>'
+    return f"[{', '.join(map(_number, x))}]"
