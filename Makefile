@@ -25,9 +25,10 @@ $(VENV)/.installed: requirements.txt pyproject.toml
 	$(BIN)/python -m pip install -r requirements.txt
 	@touch $@
 
-# JupyterLab refuses to start as root unless told that this is meant.
+# The default URL, so that the address that is printed leads to lesson 1 as well, not only the
+# browser that is opened. JupyterLab refuses to start as root unless told that this is meant.
 lab: install
-	$(BIN)/jupyter lab $(firstword $(NOTEBOOKS)) --ip=127.0.0.1 \
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(firstword $(NOTEBOOKS)) --ip=127.0.0.1 \
 		$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
 
 test: install
