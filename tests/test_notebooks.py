@@ -1,0 +1,197 @@
+"""What nbval does not see: the form of the lessons, and that nothing can pass vacuously."""
+
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+CORE = [path for path in LESSONS if path.name < "06"]
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def cells(notebook, kind: str) -> list:
+    return [cell for cell in notebook.cells if cell.cell_type == kind]
+
+
+def prose(notebook) -> str:
+    return "\n\n".join(cell.source for cell in cells(notebook, "markdown"))
+
+
+def hygiene(notebook) -> list[str]:
+    """Say what is wrong with a notebook that is about to be committed."""
+    problems = []
+    code = cells(notebook, "code")
+    counts = [cell.execution_count for cell in code]
+    if counts != list(range(1, len(code) + 1)):
+        problems.append(f"not run once from top to bottom: counts {counts}")
+    if notebook.metadata.get("kernelspec", {}).get("name") != "python3":
+        problems.append("kernelspec is not python3")
+    if "widgets" in notebook.metadata:
+        problems.append("widget state is stored")
+    for cell in notebook.cells:
+        stored = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
+        stored = re.sub(r'"image/png": ".*?"', "", stored)
+        for what, pattern in (
+            ("an address", r"\b0x[0-9a-f]{6,}"),
+            ("a timestamp", r"iopub|\d{4}-\d\d-\d\dT\d\d:\d\d"),
+            ("an absolute path", r"(/home|/Users|/root|/tmp|/work)/|[A-Z]:\\\\"),
+            ("a marker that nbval would obey", r"NBVAL_|nbval-|skip-execution"),
+            ("an edit of sys.path, a star import or %run", r"sys\.path|import \*|%run"),
+        ):
+            if re.search(pattern, stored):
+                problems.append(f"{what} in cell {cell.id}")
+        for output in cell.get("outputs", []):
+            if output.get("name") == "stderr" or output.output_type == "error":
+                problems.append(f"stderr or an error in cell {cell.id}")
+            if "image/png" in output.get("data", {}) and not output.metadata.get(
+                "image/png", {}
+            ).get("alt"):
+                problems.append(f"a picture without alt text in cell {cell.id}")
+    return problems
+
+
+def test_there_are_lessons():
+    assert [path.name[:2] for path in CORE] == ["01", "02", "03", "04", "05"]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+class TestLesson:
+    def test_is_clean(self, path):
+        assert hygiene(read(path)) == []
+        assert path.stat().st_size < 500_000
+
+    def test_has_the_shape_of_a_lesson(self, path):
+        notebook = read(path)
+        title = notebook.cells[0].source
+        assert title.startswith("# ")
+        assert "**The question:" in title
+        assert re.findall(r"^(\d)\. ", title, re.M) == ["1", "2", "3"], "three promises"
+        assert "*Know before:*" in title
+        assert re.search(r"about \d+\s+minutes", title)
+        text = prose(notebook)
+        for heading in ("## Shape ledger", "## Promises kept", "## Before you go"):
+            assert text.count(heading) == 1, heading
+        assert text.count("**Predict:**") >= 4
+        assert "### Further reading" in text
+        recall = text[text.index("## Before you go") :]
+        assert recall.count("<details>") == recall.count("</details>") == 2
+
+    def test_starts_with_arithmetic(self, path):
+        early = "".join(cell.source for cell in read(path).cells[:6] if cell.cell_type == "code")
+        assert re.search(r"[@*/]|\.sum\(|torch\.tensor|torch\.zeros", early)
+
+    def test_is_written_in_small_steps(self, path):
+        notebook = read(path)
+        words = [len(cell.source.split()) for cell in cells(notebook, "markdown")]
+        lines = [len(cell.source.splitlines()) for cell in cells(notebook, "code")]
+        assert statistics.median(words) <= 60
+        assert max(words) <= 150
+        assert statistics.median(lines) <= 10
+        assert max(lines) <= 30
+
+    def test_has_an_explorer_with_a_picture(self, path):
+        shown = [
+            output.data
+            for cell in cells(read(path), "code")
+            for output in cell.outputs
+            if "application/vnd.jupyter.widget-view+json" in output.get("data", {})
+        ]
+        assert shown
+        for data in shown:
+            assert "image/png" in data
+            assert data["text/plain"].startswith("Explorer: ")
+            assert "\n" not in data["text/plain"]
+
+    def test_links_lead_somewhere(self, path):
+        text = prose(read(path))
+        for target in re.findall(r"\]\(((?:[^()\s]|\([^()]*\))+)\)", text):
+            if target.startswith("#"):
+                headings = re.findall(r"^#+ (.+)$", text, re.M)
+                assert target[1:] in [heading.replace(" ", "-") for heading in headings]
+            else:
+                assert (path.parent / target).is_file(), target
+
+    def test_every_promise_links_to_its_proof(self, path):
+        text = prose(read(path))
+        kept = text[text.index("## Promises kept") : text.index("## Before you go")]
+        for promise in re.split(r"^\d\. ", kept, flags=re.M)[1:]:
+            assert "](#" in promise, promise
+
+
+def test_the_two_head_shape_check_prints_what_it_must():
+    (lesson,) = [path for path in CORE if path.name.startswith("05")]
+    (check,) = [cell for cell in read(lesson).cells if cell.id == "check"]
+    assert check.outputs[0].text == (
+        "output: (2, 3, 8) weights: (2, 2, 3, 3)\nrows sum to one: True\n"
+    )
+
+
+def test_a_changed_or_stripped_output_is_noticed(tmp_path):
+    """The suite itself must be able to fail, so spoil copies of a lesson and run nbval on them."""
+    lesson = read(CORE[-1])
+    last = [cell.id for cell in lesson.cells].index("check")
+    lesson.cells = lesson.cells[: last + 1]
+    nbformat.write(lesson, tmp_path / "untouched.ipynb")
+
+    output = lesson.cells[last].outputs[0]
+    output.text = output.text.replace("(2, 3, 8)", "(2, 3, 9)")
+    nbformat.write(lesson, tmp_path / "changed.ipynb")
+
+    lesson.cells[last].outputs = []
+    nbformat.write(lesson, tmp_path / "stripped.ipynb")
+    assert hygiene(lesson) == []  # this one is for nbval to notice
+
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-rA", "-q", tmp_path],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    by_file = {
+        name: verdict
+        for verdict, name in re.findall(r"^(PASSED|FAILED) (\w+)\.ipynb::Cell 1", run.stdout, re.M)
+    }
+    expected = {"untouched": "PASSED", "changed": "FAILED", "stripped": "FAILED"}
+    assert by_file == expected, run.stdout
+
+
+def test_a_cell_that_was_never_run_is_noticed():
+    """Nbval compares nothing where count and outputs are both gone, so hygiene must notice."""
+    lesson = read(CORE[-1])
+    for cell in cells(lesson, "code"):
+        cell.outputs, cell.execution_count = [], None
+        break
+    assert "not run once" in hygiene(lesson)[0]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda nb: nb.cells[2].outputs.append(stream("stderr", "careful")), "stderr"),
+        (lambda nb: nb.cells[2].outputs.append(stream("stdout", "<X at 0x7f00aa11>")), "address"),
+        (lambda nb: nb.cells[2].outputs.append(stream("stdout", "/home/me/x")), "absolute path"),
+        (lambda nb: nb.cells[2].metadata.update(iopub="2026-01-01T10:00:00"), "timestamp"),
+        (lambda nb: nb.metadata.update(widgets={}), "widget state"),
+        (lambda nb: nb.metadata.update(kernelspec={"name": "mine"}), "kernelspec"),
+        (lambda nb: nb.cells[2].update(source="# NBVAL_SKIP"), "nbval"),
+        (lambda nb: nb.cells[2].update(source="from torch import *"), "star import"),
+    ],
+)
+def test_hygiene_can_fail(spoil, said):
+    lesson = read(CORE[-1])
+    spoil(lesson)
+    (problem,) = hygiene(lesson)
+    assert said in problem
+
+
+def stream(name: str, text: str):
+    return nbformat.v4.new_output("stream", name=name, text=text)
