@@ -42,9 +42,11 @@ def scaled_dot_product_attention(
         to 1; a query that may attend to nothing gets weights 0 and output 0.
 
     Raises:
-        ValueError: shapes that do not fit together, or a mask of another shape or dtype.
+        ValueError: shapes that do not fit together, a mask of another shape or dtype, or a
+            dropout_p outside [0, 1).
     """
     _check_shapes(query, key, value)
+    dropout_p = _check_dropout("dropout_p", dropout_p)
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (..., query, key)
     if mask is None:
         weights = torch.softmax(scores, dim=-1)
@@ -121,9 +123,7 @@ class MultiHeadAttention(nn.Module):
         self.embed_dim = _check_whole("embed_dim", embed_dim)
         self.num_heads = check_num_heads(embed_dim, num_heads)
         self.head_dim = self.embed_dim // self.num_heads
-        if not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
-            raise ValueError(f"dropout must be a number from 0 up to, not with, 1; got {dropout!r}")
-        self.dropout = float(dropout)
+        self.dropout = _check_dropout("dropout", dropout)
         self.q_proj = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
         self.k_proj = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
         self.v_proj = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
@@ -150,7 +150,7 @@ class MultiHeadAttention(nn.Module):
             output (N, L_q, D) and weights (N, H, L_q, L_k), never averaged over heads.
 
         Raises:
-            ValueError: an argument whose shape does not fit, or a mask of another dtype.
+            ValueError: an argument whose shape or dtype does not fit.
         """
         key = query if key is None else key
         value = key if value is None else value
@@ -165,6 +165,12 @@ class MultiHeadAttention(nn.Module):
                     f"{name} must have {proj.in_features} features a token, as this layer was "
                     f"built for; got {x.shape[-1]} in {_shape(x)}"
                 )
+            # Under autocast torch converts by itself.
+            if x.dtype != proj.weight.dtype and not torch.is_autocast_enabled(x.device.type):
+                raise ValueError(
+                    f"{name} must have the dtype of this layer, {proj.weight.dtype}; got {x.dtype}"
+                )
+        _check_axes(query, key, value)
 
         q = split_heads(self.q_proj(query), self.num_heads)  # (N, H, L_q, d_h)
         k = split_heads(self.k_proj(key), self.num_heads)  # (N, H, L_k, d_h)
@@ -246,7 +252,7 @@ def check_num_heads(embed_dim: int, num_heads: int) -> int:
 
 def _check_whole(name: str, number: object, way_out: str = "") -> int:
     try:
-        if isinstance(number, bool):
+        if isinstance(number, bool) or getattr(number, "dtype", None) == torch.bool:
             raise TypeError
         whole = operator.index(number)  # takes NumPy and torch integers too, but no float
     except (TypeError, ValueError):
@@ -254,6 +260,12 @@ def _check_whole(name: str, number: object, way_out: str = "") -> int:
     if whole < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {number!r}{way_out}")
     return whole
+
+
+def _check_dropout(name: str, dropout: object) -> float:
+    if not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
+        raise ValueError(f"{name} must be a number from 0 up to, not with, 1; got {dropout!r}")
+    return float(dropout)
 
 
 def _shape(x: Tensor) -> str:
@@ -284,6 +296,16 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
             f"key must have as many features as query for their dot product; "
             f"got query {_shape(query)} and key {_shape(key)}"
         )
+    _check_axes(query, key, value)
+    for name, x in (("key", key), ("value", value)):
+        if (x.dtype, x.device) != (query.dtype, query.device):
+            raise ValueError(
+                f"{name} must have the dtype and device of query; got query {query.dtype} on "
+                f"{query.device} and {name} {x.dtype} on {x.device}"
+            )
+
+
+def _check_axes(query: Tensor, key: Tensor, value: Tensor) -> None:
     if value.shape[-2] != key.shape[-2]:
         raise ValueError(
             f"value must have one row for each key; got key {_shape(key)} and value {_shape(value)}"
@@ -293,11 +315,6 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
             raise ValueError(
                 f"{name} must have the same batch and head axes as query; "
                 f"got query {_shape(query)} and {name} {_shape(x)}"
-            )
-        if (x.dtype, x.device) != (query.dtype, query.device):
-            raise ValueError(
-                f"{name} must have the dtype and device of query; got query {query.dtype} on "
-                f"{query.device} and {name} {x.dtype} on {x.device}"
             )
 
 
