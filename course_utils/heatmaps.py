@@ -27,7 +27,8 @@ from course_utils.attention import check_num_heads
 COLORMAP = "viridis"  # even steps of lightness, and told apart by colour-blind readers
 MAX_LABEL = 14  # characters of a token that are shown; a longer one loses its middle
 MAX_NUMBERS = 600  # cells of a figure that still get their number printed
-NUMBER_WIDTH = 0.38  # inches a column needs for its number to be readable
+NUMBER_WIDTH = 0.37  # inches a column needs for its number to be readable
+CHARACTER_WIDTH = 0.09  # inches of a tick label
 PAGE_WIDTH = 9  # inches
 _PNG_DPI = 144
 _SCREEN_DPI = 80  # a 7-inch figure is 560 pixels wide, and fits a narrow window
@@ -93,8 +94,10 @@ def plot_attention(
         figsize=(_clamp(1.6 + 0.6 * width, 3.2, PAGE_WIDTH), _clamp(1.3 + 0.42 * height, 2.4, 9))
     )
     axes = figure.subplots()
-    numbers = weights.size <= MAX_NUMBERS and figure.get_figwidth() / (width + 2) >= NUMBER_WIDTH
-    image = _draw_heatmap(axes, weights, rows, columns, numbers, max(1.0, weights.max()))
+    column_width = figure.get_figwidth() / (width + 2)
+    numbers = weights.size <= MAX_NUMBERS and column_width >= NUMBER_WIDTH
+    highest = max(1.0, weights.max())
+    image = _draw_heatmap(axes, weights, rows, columns, column_width, numbers, highest)
     if not numbers:
         figure.colorbar(image, ax=axes, label="weight", shrink=0.8)
     if title is not None:
@@ -136,13 +139,15 @@ def plot_heads(
     else:
         per_row = min(num_heads, 4 if num_heads > 4 or width <= 4 else 2)
     map_width = min(PAGE_WIDTH / per_row, 4.2)
-    numbers = map_width / (width + 2) >= NUMBER_WIDTH and weights.size <= MAX_NUMBERS
+    column_width = map_width / (width + 2)  # two columns' worth for the row names
+    numbers = weights.size <= MAX_NUMBERS and column_width >= NUMBER_WIDTH
     map_height = _clamp(0.9 + (0.36 if numbers else 0.2) * height, 1.9, 9 if numbers else 3)
     grid_rows = math.ceil(num_heads / per_row)
     figure = CourseFigure(figsize=(map_width * per_row, map_height * grid_rows))
+    highest = max(1.0, weights.max())
     grid = list(figure.subplots(grid_rows, per_row, squeeze=False).flat)
     for axes, head, title in zip(grid, weights, titles, strict=False):
-        image = _draw_heatmap(axes, head, rows, columns, numbers, max(1.0, weights.max()))
+        image = _draw_heatmap(axes, head, rows, columns, column_width, numbers, highest)
         axes.set_title(**_drawable(title))
         if num_heads % per_row == 0:  # a full grid: names on its outer edges are enough
             axes.label_outer()
@@ -389,6 +394,7 @@ def _draw_heatmap(
     weights: np.ndarray,
     rows: Sequence[str],
     columns: Sequence[str],
+    column_width: float,
     numbers: bool,
     highest: float,
 ) -> AxesImage:
@@ -396,7 +402,8 @@ def _draw_heatmap(
     height, width = weights.shape
     _label_ticks(axes.xaxis, columns)
     _label_ticks(axes.yaxis, rows)
-    if max(len(display_token(c)) for c in columns) > 4 or width > 12:
+    longest = max(len(display_token(token)) for token in columns)
+    if longest * CHARACTER_WIDTH > column_width:
         axes.tick_params(axis="x", labelrotation=45)
         for label in axes.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
