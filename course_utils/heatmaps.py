@@ -8,8 +8,9 @@ import base64
 import io
 import logging
 import math
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cache, lru_cache
 from pathlib import Path
 
 import matplotlib
@@ -19,7 +20,6 @@ from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 
 from course_utils.attention import check_num_heads
@@ -27,9 +27,11 @@ from course_utils.attention import check_num_heads
 COLORMAP = "viridis"  # even steps of lightness, and told apart by colour-blind readers
 MAX_LABEL = 14  # characters of a token that are shown; a longer one loses its middle
 MAX_NUMBERS = 600  # cells of a figure that still get their number printed
-NUMBER_WIDTH = 0.37  # inches a column needs for its number to be readable
-CHARACTER_WIDTH = 0.09  # inches of a tick label
 PAGE_WIDTH = 9  # inches
+_CELL = (0.7, 0.38)  # inches, width and height of a cell where there is room
+_DIGIT = 0.095  # inches a character of a number needs, space around included
+_LINE = 1.25 / 72  # inches a line of text needs for each point of its size
+_TICK_SIZE, _SMALLEST, _TITLE_SIZE = 10, 7, 12  # points
 _PNG_DPI = 144
 _SCREEN_DPI = 80  # a 7-inch figure is 560 pixels wide, and fits a narrow window
 
@@ -89,20 +91,11 @@ def plot_attention(
     """
     weights = check_weights(weights, "(L_q, L_k)")
     rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
-    height, width = weights.shape
-    figure = CourseFigure(
-        figsize=(_clamp(1.6 + 0.6 * width, 3.2, PAGE_WIDTH), _clamp(1.3 + 0.42 * height, 2.4, 9))
-    )
-    axes = figure.subplots()
-    column_width = figure.get_figwidth() / (width + 2)
-    numbers = weights.size <= MAX_NUMBERS and column_width >= NUMBER_WIDTH
-    highest = max(1.0, weights.max())
-    image = _draw_heatmap(axes, weights, rows, columns, column_width, numbers, highest)
-    if not numbers:
-        figure.colorbar(image, ax=axes, label="weight", shrink=0.8)
-    if title is not None:
-        axes.set_title(**_drawable(title))
-    figure.alt = f"{title or 'attention weights'}: {describe_weights(weights, rows, columns)}"
+    if not isinstance(title, str | None):
+        raise ValueError(f"title must be a string, got {title!r}")
+    figure = _draw_maps(weights[None], rows, columns, [title or ""], per_row=1)
+    name = " ".join(title.split()) if title else "attention weights"
+    figure.alt = f"{name}: {describe_weights(weights, rows, columns)}"
     return figure
 
 
@@ -128,7 +121,7 @@ def plot_heads(
         ValueError: as ``plot_attention``, for (H, L_q, L_k); or titles of another number.
     """
     weights = check_weights(weights, "(H, L_q, L_k)")
-    num_heads, height, width = weights.shape
+    num_heads, _, width = weights.shape
     rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
     if titles is None:
         titles = [f"head {head}" for head in range(num_heads)]
@@ -138,25 +131,9 @@ def plot_heads(
         per_row = 3
     else:
         per_row = min(num_heads, 4 if num_heads > 4 or width <= 4 else 2)
-    map_width = min(PAGE_WIDTH / per_row, 4.2)
-    column_width = map_width / (width + 2)  # two columns' worth for the row names
-    numbers = weights.size <= MAX_NUMBERS and column_width >= NUMBER_WIDTH
-    map_height = _clamp(0.9 + (0.36 if numbers else 0.2) * height, 1.9, 9 if numbers else 3)
-    grid_rows = math.ceil(num_heads / per_row)
-    figure = CourseFigure(figsize=(map_width * per_row, map_height * grid_rows))
-    highest = max(1.0, weights.max())
-    grid = list(figure.subplots(grid_rows, per_row, squeeze=False).flat)
-    for axes, head, title in zip(grid, weights, titles, strict=False):
-        image = _draw_heatmap(axes, head, rows, columns, column_width, numbers, highest)
-        axes.set_title(**_drawable(title))
-        if num_heads % per_row == 0:  # a full grid: names on its outer edges are enough
-            axes.label_outer()
-    for axes in grid[num_heads:]:
-        axes.remove()
-    if not numbers:
-        figure.colorbar(image, ax=grid[:num_heads], label="weight", shrink=0.8, aspect=40)
+    figure = _draw_maps(weights, rows, columns, titles, per_row)
     figure.alt = "; ".join(
-        f"{title}: {describe_weights(head, rows, columns)}"
+        f"{' '.join(title.split())}: {describe_weights(head, rows, columns)}"
         for head, title in zip(weights[:4], titles, strict=False)
     )
     if num_heads > 4:
@@ -184,13 +161,22 @@ def plot_head_split(embed_dim: int, num_heads: int) -> CourseFigure:
     for feature in range(embed_dim):
         head = feature // head_dim
         axes.add_patch(
-            Rectangle((feature, 0), 1, 1, facecolor=HEAD_TINTS[head % 2], edgecolor="#555555")
+            Rectangle(
+                (feature, 0),
+                1,
+                1,
+                facecolor=HEAD_TINTS[head % 2],
+                edgecolor="#555555",
+                linewidth=min(1, 32 / embed_dim),  # the edges must not hide the tints
+            )
         )
         if embed_dim <= 32:
             axes.text(feature + 0.5, 0.5, str(feature), ha="center", va="center", fontsize=9)
+    inset = min(0.3 * head_dim, 0.004 * embed_dim)
     for head in range(num_heads):
         left = head * head_dim
-        axes.plot([left + 0.08, left + head_dim - 0.08], [-0.15, -0.15], color="black")
+        ends = [left + inset, left + head_dim - inset]
+        axes.plot(ends, [-0.15, -0.15], color="black", solid_capstyle="butt")
         name = f"head {head}" if num_heads <= 8 else str(head)
         if num_heads <= 32:
             axes.text(left + head_dim / 2, -0.3, name, ha="center", va="top", fontsize=9)
@@ -226,9 +212,16 @@ def plot_curves(
         A closed figure with one axes.
 
     Raises:
-        ValueError: a curve of another length than x, or values that are not finite.
+        ValueError: x that are not positive, no curve or more than five, a curve of another length
+            than x, or values that the y axis cannot show.
     """
     x = np.asarray(x, dtype=float)
+    if x.ndim != 1 or not x.size or not (np.isfinite(x) & (x > 0)).all():
+        raise ValueError(f"x must be positive numbers in one list, got {x.tolist()}")
+    if not 1 <= len(curves) <= 5:
+        raise ValueError(
+            f"curves must be one to five, so that each has its marker; got {len(curves)}"
+        )
     figure = CourseFigure(figsize=(7, 3.6))
     axes = figure.subplots()
     described = []
@@ -241,6 +234,8 @@ def plot_curves(
                 f"curves[{name!r}] must hold one finite number for each of the {x.size} x; "
                 f"got {values.size}, {int(np.isfinite(values).sum())} of them finite"
             )
+        if log_y and values.min() <= 0:
+            raise ValueError(f"curves[{name!r}] must be above 0 for log_y; got {values.min():g}")
         axes.plot(x, values, marker=marker, linestyle=style, label=name)
         described.append(f"{name} goes from {values[0]:.3g} to {values[-1]:.3g}")
     axes.set_xscale("log", base=2)
@@ -289,12 +284,17 @@ def check_weights(weights, axes: str) -> np.ndarray:
     Raises:
         ValueError: another rank, no cells, or a cell that is negative, NaN or infinite.
     """
+    came = getattr(weights, "dtype", type(weights).__name__)
     if isinstance(weights, torch.Tensor):
-        weights = weights.detach().cpu().double().numpy()
+        weights = weights.detach().cpu()
+        weights = (weights.double() if weights.is_floating_point() else weights).numpy()
     try:
-        array = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"weights must be numbers of shape {axes}") from None
+        array = np.asarray(weights)
+        if array.dtype.kind not in "biuf":  # text and complex numbers would be converted silently
+            raise TypeError
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"weights must be numbers of shape {axes}, got {came}") from None
+    array = array.astype(np.float64)
     wanted = axes.count(",") + 1
     if array.ndim != wanted:
         way_out = ""
@@ -304,7 +304,7 @@ def check_weights(weights, axes: str) -> np.ndarray:
             way_out = "; add the missing axis with weights[None]"
         raise ValueError(f"weights must be {axes}, got shape {array.shape}{way_out}")
     if array.size == 0:
-        raise ValueError(f"weights must have at least one query and one key, got {array.shape}")
+        raise ValueError(f"weights must have at least one cell, got shape {array.shape}")
     for what, bad in (
         ("NaN", np.isnan(array)),
         ("infinite", np.isinf(array)),
@@ -345,12 +345,19 @@ def token_labels(
 
 def display_token(token: str) -> str:
     """Return a token as it is shown: white space visible, control characters escaped, shortened."""
-    if not token.strip():
-        return repr(token)  # '' and ' ' would be invisible
-    shown = "".join(c if c.isprintable() or c == "\u200d" else _escape(c) for c in token)
+    shown = visible_token(token)
     if len(shown) > MAX_LABEL:
         shown = f"{shown[: MAX_LABEL - 6]}…{shown[-5:]}"
     return shown
+
+
+def visible_token(token: str) -> str:
+    """Return a token with nothing invisible in it: blanks quoted, control characters escaped."""
+    joiner = "\u200d"  # holds emoji together
+    token = str(token)  # not NumPy's kind of string, whose repr is another
+    if not token.replace(joiner, "").strip():
+        return repr(token)
+    return "".join(c if c.isprintable() or c == joiner else _escape(c) for c in token)
 
 
 def describe_weights(weights: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> str:
@@ -378,6 +385,8 @@ def describe_head_split(embed_dim: int, num_heads: int) -> str:
 def _check_names(name: str, names: Sequence[str], wanted: int, each: str) -> list[str]:
     if isinstance(names, str):
         raise ValueError(f"{name} must be a list of strings, got one string; try {names.split()}")
+    if not isinstance(names, Iterable) or isinstance(names, bytes | Set | Mapping):
+        raise ValueError(f"{name} must be a list of strings, got {type(names).__name__}")
     names = list(names)
     for item in names:
         if not isinstance(item, str):
@@ -389,47 +398,145 @@ def _check_names(name: str, names: Sequence[str], wanted: int, each: str) -> lis
     return names
 
 
-def _draw_heatmap(
-    axes: Axes,
+def _draw_maps(
     weights: np.ndarray,
     rows: Sequence[str],
     columns: Sequence[str],
-    column_width: float,
-    numbers: bool,
-    highest: float,
-) -> AxesImage:
-    image = axes.imshow(weights, cmap=COLORMAP, vmin=0, vmax=highest, aspect="auto")
-    height, width = weights.shape
-    _label_ticks(axes.xaxis, columns)
-    _label_ticks(axes.yaxis, rows)
-    longest = max(len(display_token(token)) for token in columns)
-    if longest * CHARACTER_WIDTH > column_width:
-        axes.tick_params(axis="x", labelrotation=45)
-        for label in axes.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
-    axes.tick_params(length=0)
-    axes.set(xlabel="key", ylabel="query")
-    for row in range(height if numbers else 0):
-        for column in range(width):
-            weight = weights[row, column]
-            axes.text(
-                column,
-                row,
-                f"{weight:.2f}",
-                ha="center",
-                va="center",
-                fontsize=9 if width <= 6 else 7,
-                color=text_colour(image.to_rgba(weight)),
-            )
-    return image
+    titles: Sequence[str],
+    per_row: int,
+) -> CourseFigure:
+    """Draw (H, L_q, L_k) as H maps whose size follows from the room that their texts need."""
+    num_maps, height, width = weights.shape
+    highest = max(1.0, weights.max())
+    row_names, column_names = ([_drawable(display_token(t)) for t in x] for x in (rows, columns))
+    left = 0.45 + max(map(_inches, row_names))  # inches, with the word "query"
+    gap = 0.15
+
+    def room(beside: float) -> float:  # inches for one map
+        return (PAGE_WIDTH - left - beside) / per_row - gap
+
+    numbers = (
+        weights.size <= MAX_NUMBERS
+        and height <= 40
+        and room(0) / width >= _DIGIT * len(f"{highest:.2f}")
+    )
+    bar = 0 if numbers else 0.9
+    cell = min(room(bar) / width, _CELL[0])
+    title_width = max(_inches(_drawable(title)) for title in titles) * _TITLE_SIZE / _TICK_SIZE
+    map_width = max(cell * width, min(title_width, room(bar)), 0.8)
+    cell = map_width / width
+    titles = [_wrap(title, map_width) for title in titles]
+    if numbers:
+        map_height = max(0.8, min(_CELL[1] * height, 7.5))
+    else:
+        map_height = max(0.8, min(_clamp(cell, 0.15, _CELL[1]) * height, max(2.4, map_width)))
+
+    name_widths = [_inches(name) for name in column_names]
+    size, angle, step = _fit_columns(cell, name_widths, gap if per_row > 1 else left)
+    names_height = max(name_widths) * size / _TICK_SIZE * math.sin(angle)
+    below = 0.4 + names_height + size * _LINE * math.cos(angle)  # inches, with the word "key"
+    title_height = max(title.count("\n") + 1 for title in titles) * _TITLE_SIZE * _LINE
+    grid_rows = math.ceil(num_maps / per_row)
+    ragged = num_maps % per_row > 0  # then the last row but one has names below it too
+    figure = CourseFigure(
+        figsize=(
+            left + bar + per_row * (map_width + gap),
+            grid_rows * (map_height + title_height + gap) + below * (1 + ragged),
+        )
+    )
+    grid = list(figure.subplots(grid_rows, per_row, squeeze=False).flat)
+    for i, (axes, title) in enumerate(zip(grid, titles, strict=False)):
+        image = axes.imshow(weights[i], cmap=COLORMAP, vmin=0, vmax=highest, aspect="auto")
+        axes.set_title(**_drawable(title), fontsize=_TITLE_SIZE)
+        axes.tick_params(length=0)
+        # Names on the outer edges of the grid are enough.
+        if i % per_row == 0:
+            row_size, row_step = _fit_rows(map_height / height)
+            _name_ticks(axes.yaxis, row_names, row_step, fontsize=row_size)
+            axes.set_ylabel("query", fontsize=_TICK_SIZE)
+        else:
+            axes.set_yticks([])
+        if i + per_row >= num_maps:
+            look = {"fontsize": size}
+            if angle:
+                look |= {"rotation": math.degrees(angle), "rotation_mode": "anchor", "ha": "right"}
+                look["va"] = "top" if angle < 1 else "center"
+            _name_ticks(axes.xaxis, column_names, step, **look)
+            axes.set_xlabel("key", fontsize=_TICK_SIZE)
+        else:
+            axes.set_xticks([])
+        if numbers:
+            _write_numbers(axes, weights[i], image, 9 if cell >= 0.5 else _SMALLEST)
+    for axes in grid[num_maps:]:
+        axes.remove()
+    if not numbers:
+        figure.colorbar(image, ax=grid[:num_maps], label="weight", shrink=0.8, fraction=0.03)
+    return figure
 
 
-def _label_ticks(axis: Axis, tokens: Sequence[str], *, limit: int = 24) -> None:
-    step = math.ceil(len(tokens) / limit)  # too many names would overlap: show every step-th
-    shown = [_drawable(display_token(token)) for token in tokens[::step]]
-    axis.set_ticks(range(0, len(tokens), step), [text["label"] for text in shown])
-    for label, text in zip(axis.get_ticklabels(), shown, strict=True):
-        label.set(fontfamily=text["fontfamily"], parse_math=False)
+def _write_numbers(axes: Axes, weights: np.ndarray, image, size: float) -> None:
+    for (row, column), weight in np.ndenumerate(weights):
+        axes.text(
+            column,
+            row,
+            f"{weight:.2f}",
+            ha="center",
+            va="center",
+            fontsize=size,
+            color=text_colour(image.to_rgba(weight)),
+            in_layout=False,  # it lies inside its cell, and asking each one is slow
+        )
+
+
+def _fit_columns(cell: float, widths: Sequence[float], beside: float) -> tuple[float, float, int]:
+    """Size, angle and step of the names below columns ``cell`` inches wide.
+
+    Slanted names may stick out to the left of the map by ``beside`` inches.
+    """
+    if max(widths) + 0.1 <= cell:
+        return _TICK_SIZE, 0, 1
+    for angle in (math.pi / 4, math.pi / 2):
+        size = min(cell * math.sin(angle) / _LINE, _TICK_SIZE)
+        lengths = [width * size / _TICK_SIZE * math.cos(angle) for width in widths]
+        sticks_out = max(length - (i + 0.5) * cell for i, length in enumerate(lengths))
+        if size >= _SMALLEST and sticks_out <= beside:
+            return size, angle, 1
+    return max(size, _SMALLEST), math.pi / 2, math.ceil(_SMALLEST / size)
+
+
+def _fit_rows(cell: float) -> tuple[float, int]:
+    """Size and step of the names beside rows ``cell`` inches high."""
+    size = cell / _LINE
+    return _clamp(size, _SMALLEST, _TICK_SIZE), math.ceil(_SMALLEST / size)
+
+
+def _name_ticks(axis: Axis, names: Sequence[dict], step: int, **look) -> None:
+    axis.set_ticks(range(0, len(names), step), [name["label"] for name in names[::step]])
+    for label, name in zip(axis.get_ticklabels(), names[::step], strict=True):
+        label.set(fontfamily=name["fontfamily"], parse_math=False, **look)
+
+
+def _inches(name: dict) -> float:
+    """Width of a text at the size of tick labels."""
+    return _text_inches(name["label"], tuple(name["fontfamily"]))
+
+
+@lru_cache(maxsize=4096)
+def _text_inches(text: str, fonts: tuple[str, ...]) -> float:
+    artist = Figure(dpi=144).text(
+        0, 0, text, fontfamily=list(fonts), fontsize=_TICK_SIZE, parse_math=False
+    )
+    return artist.get_window_extent().width / 144
+
+
+def _wrap(title: str, width: float) -> str:
+    """Break a title that is wider than so many inches into lines."""
+    lines = []
+    for line in title.splitlines() or [""]:
+        inches = _inches(_drawable(line)) * _TITLE_SIZE / _TICK_SIZE
+        per_line = len(line) if inches <= width else int(0.9 * len(line) * width / inches)
+        lines += textwrap.wrap(line, max(per_line, 1)) or [""]
+    return "\n".join(lines)
 
 
 def _drawable(text: str) -> dict:
@@ -439,6 +546,9 @@ def _drawable(text: str) -> dict:
     """
     label, fonts = "", ["DejaVu Sans"]
     for character in text:
+        if character == "\n":
+            label += character
+            continue
         font = "DejaVu Sans" if character in _charmap(_default_font()) else _font_with(character)
         label += character if font else _escape(character)
         if font and font not in fonts:
@@ -446,17 +556,17 @@ def _drawable(text: str) -> dict:
     return {"label": label, "fontfamily": fonts, "parse_math": False}
 
 
-@lru_cache
+@cache
 def _default_font() -> str:
     return font_manager.findfont("DejaVu Sans")  # ships with matplotlib
 
 
-@lru_cache
+@cache
 def _charmap(path: str) -> frozenset[str]:
     return frozenset(map(chr, font_manager.get_font(path).get_charmap()))
 
 
-@lru_cache
+@cache
 def _font_with(character: str) -> str | None:
     """Name of an installed font that can draw a character, the plain ones first."""
     for path in _installed_fonts():
@@ -469,14 +579,18 @@ def _font_with(character: str) -> str | None:
     return None
 
 
-@lru_cache
+@cache
 def _installed_fonts() -> tuple[str, ...]:
     def plain_first(path: str) -> tuple:
         name = Path(path).name.lower()
         fancy = any(word in name for word in ("bold", "italic", "oblique", "serif", "mono", "thin"))
-        return fancy, "sans" not in name, "color" in name, name
+        return fancy, "sans" not in name, name
 
-    return tuple(sorted(font_manager.findSystemFonts(), key=plain_first))
+    def draws(path: str) -> bool:  # colour fonts come out blank, "last resort" fonts as boxes
+        name = Path(path).name.lower().replace(" ", "")
+        return "color" not in name and "lastresort" not in name
+
+    return tuple(sorted(filter(draws, font_manager.findSystemFonts()), key=plain_first))
 
 
 def _escape(character: str) -> str:
