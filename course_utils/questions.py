@@ -1,13 +1,15 @@
-"""Questions to answer in a notebook: predictions before a cell is run.
+"""Questions to answer in a notebook: predictions before a cell, quizzes, pre- and post-test.
 
-The questions and their answers stand in a file in the folder ``questions``, so that no answer
+The questions and their answers stand in two files in the folder ``questions``, so that no answer
 stands in a notebook. Each file is read when its first question is asked for.
 """
 
+import csv
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from difflib import get_close_matches
 from functools import cache
 from html import escape
@@ -16,20 +18,24 @@ from pathlib import Path
 import ipywidgets as widgets
 
 FOLDER = Path(__file__).with_suffix("")
+SCORES = Path("scores.csv")  # in the folder of the notebook
+NOT_SURE = "I do not know"
 
+# ipywidgets gives every label of a RadioButtons one line of fixed height; here they may be long.
 STYLE = """<style>
 .aq{max-width:52em;padding:4px 10px;border-left:3px solid var(--jp-border-color1,#bbb)}
 .aq .widget-html,.aq .widget-html-content{width:auto;height:auto;overflow:visible}
 .aq .widget-html-content{color:var(--jp-content-font-color1,#000);line-height:1.5;
 font-size:var(--jp-content-font-size1,14px)}
 .aq .widget-html-content p{margin:4px 0}
-.aq code{white-space:pre-wrap}
-.aq .widget-radio{width:auto;height:auto;margin:0}
+.aq code{white-space:pre-wrap;padding:1px 3px;background:var(--jp-layout-color2,#eee)}
+.aq .widget-radio{width:auto;height:auto;margin:0 2px}
 .aq .widget-radio-box{flex:1 1 auto;max-width:none;margin:0!important;padding:0}
-.aq .widget-radio-box label{display:flex;align-items:baseline;gap:8px;width:auto;height:auto;
-margin:0;padding:3px 0;line-height:1.4;white-space:normal;cursor:pointer;
+.aq .widget-radio-box label{display:flex;align-items:flex-start;gap:8px;width:auto;height:auto;
+margin:0;padding:3px 0;line-height:20px;white-space:normal;cursor:pointer;
 font-size:var(--jp-content-font-size1,14px);color:var(--jp-content-font-color1,#000)}
-.aq .widget-radio-box label input{order:-1;flex:none;margin:0;position:static}
+.aq .widget-radio-box label input{order:-1;flex:none;width:14px;height:14px;margin:3px 0;
+position:static}
 </style>"""
 
 
@@ -45,7 +51,39 @@ def predict(question_id: str) -> "Prediction":
     return Prediction(question_id, _entry("predictions", question_id))
 
 
-class Prediction(widgets.VBox):
+def quiz(quiz_id: str) -> "Quiz":
+    """Several questions that are handed in together.
+
+    Args:
+        quiz_id: a name in ``questions/quizzes.toml``.
+
+    Raises:
+        ValueError: there is no such quiz; the message names the nearest ones.
+    """
+    return Quiz(quiz_id, _entry("quizzes", quiz_id))
+
+
+class _Asked(widgets.VBox):
+    """Questions in a column, a button, and a line that answers."""
+
+    def __init__(self, parts: Sequence[widgets.Widget], label: str, submit: Callable) -> None:
+        button = widgets.Button(description=label)
+        button.on_click(lambda _button: submit())
+        self._feedback = widgets.HTML()
+        self._say("")
+        super().__init__([widgets.HTML(STYLE), *parts, button, self._feedback])
+        self.add_class("aq")
+
+    def _say(self, sentence: str) -> None:
+        # A polite live region: a screen reader says it when it has finished its own sentence.
+        self._feedback.value = f'<div role="status">{_html(sentence)}</div>'
+
+    def _repr_mimebundle_(self, **kwargs) -> dict:
+        # The text is the same whether answered or not: nbval compares it, and GitHub shows it.
+        return {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
+
+
+class Prediction(_Asked):
     """One question, a control to answer it, a button, and a line that says right or not yet.
 
     Args:
@@ -53,13 +91,13 @@ class Prediction(widgets.VBox):
         entry: kind, question, right answer and sentences; ``questions/predictions.toml`` says how.
 
     Attributes:
-        state: the question's id, the last answer that was checked, whether it is ``right``
-            (None before the first) and how many different ``tries`` there were.
+        state: the question's id, the ``answer`` that was checked last (None before the first),
+            whether it is ``right`` (None before) and how many ``tries`` there were; to check the
+            same answer again is no new try.
     """
 
     def __init__(self, question_id: str, entry: Mapping) -> None:
-        self._entry = entry
-        self._kind = entry["kind"]
+        self._entry, self._kind = entry, entry["kind"]
         self.state = {"question": question_id, "answer": None, "right": None, "tries": 0}
         self._entered = False
         if self._kind == "choice":
@@ -74,13 +112,9 @@ class Prediction(widgets.VBox):
             )
             self._control.on_msg(self._on_enter)
             self._control.observe(self._on_typed, "value")
-        button = widgets.Button(description="Check")
-        button.on_click(lambda _button: self.check())
-        self._feedback = widgets.HTML(_status(""))
         super().__init__(
-            [widgets.HTML(STYLE + _html(entry["question"])), self._control, button, self._feedback]
+            [widgets.HTML(_html(entry["question"])), self._control], "Check", self.check
         )
-        self.add_class("aq")
 
     def answer(self, value: object) -> None:
         """Give an answer from code and check it: a choice's text, a shape or a number.
@@ -88,38 +122,30 @@ class Prediction(widgets.VBox):
         Raises:
             ValueError: not one of the choices.
         """
-        if self._kind == "choice":
-            _check_choice(value, self._entry["choices"])
-            self._control.value = value
-        else:
-            self._control.value = str(value)
+        choices = self._entry.get("choices")
+        if choices and value not in choices:
+            raise ValueError(f"value must be one of {', '.join(map(repr, choices))}; got {value!r}")
+        self._control.value = value if choices else str(value)
         self.check()
 
     def check(self) -> None:
         """Check what is chosen or typed now, as the button does."""
         self._entered = False
         answer = self._control.value
-        if self._kind == "choice":
-            meant = {answer} - {None}
-            empty = "choose one of the answers first"
-            unclear = ""
-        else:
-            answer = answer.strip()
-            meant = read_shape(answer) if self._kind == "shape" else read_number(answer)
-            empty = "write your answer first"
-            unclear = f"“{answer}” is no {self._kind} that I can read. " + (
-                "Write its sizes with commas, such as 4, 7."
-                if self._kind == "shape"
-                else "Write just digits, such as 12 or 0.25."
-            )
-        if not meant:
-            # No answer yet, so nothing is judged and no try is counted.
-            self._say("○ " + (unclear if answer else f"Nothing to check yet: {empty}."))
+        if not answer or not answer.strip():
+            do = "choose one of the answers" if self._kind == "choice" else "write your answer"
+            self._say(f"○ Nothing to check yet: {do} first.")
             return
-        if answer != self.state["answer"]:
-            self.state["tries"] += 1
-        self.state["answer"] = answer
-        self.state["right"] = self._same(meant, self._entry["right"])
+        meant = self._read(answer)
+        if not meant:  # nothing that could be right or wrong, so it is no try
+            example = "its sizes with commas: 4, 7" if self._kind == "shape" else "digits: 12, 0.25"
+            self._say(f"○ “{answer}” is no {self._kind} that I can read. Write just {example}.")
+            return
+        self.state |= {
+            "tries": self.state["tries"] + (answer != self.state["answer"]),
+            "answer": answer,
+            "right": self._same(meant, self._entry["right"]),
+        }
         if self.state["right"]:
             self._say(f"✓ Right. {self._entry['why']}")
             return
@@ -127,24 +153,22 @@ class Prediction(widgets.VBox):
         reason = next((known[key] for key in known if self._same(meant, key)), None)
         self._say(f"✗ Not yet. {reason or self._entry['hint']} Try again.")
 
+    def _read(self, text: str) -> set:
+        """All that a text may mean; empty if it is no answer of this kind."""
+        return {"choice": lambda choice: {choice}, "shape": read_shape, "number": read_number}[
+            self._kind
+        ](text)
+
     def _same(self, meant: set, other: object) -> bool:
-        """Whether one of the ways to read an answer is the other, which TOML or a table gave."""
-        if self._kind == "choice":
-            return other in meant
-        if self._kind == "shape":
-            return not meant.isdisjoint(read_shape(str(other)))
-        tolerance = self._entry.get("tolerance", 0)
-        return any(
-            math.isclose(a, b, rel_tol=1e-9, abs_tol=tolerance)
-            for a in meant
-            for b in read_number(str(other))
-        )
+        """Whether something that the learner may have meant is the other answer, from the file."""
+        others = self._read(str(other))
+        if self._kind != "number":
+            return not meant.isdisjoint(others)
+        off = self._entry.get("tolerance", 0)
+        return any(math.isclose(a, b, rel_tol=1e-9, abs_tol=off) for a in meant for b in others)
 
-    def _say(self, sentence: str) -> None:
-        self._feedback.value = _status(sentence)
-
-    # The browser says "Enter" first and what was typed after it, if that is new. Leaving the
-    # field sends what was typed too, but is no answer yet: the learner may just look something up.
+    # The browser says "Enter" first and then what was typed, if that is new. It also says what was
+    # typed when the field is left, but this is no answer yet: one may just look something up.
     def _on_enter(self, _widget, content: Mapping, _buffers) -> None:
         if content.get("event") == "submit":
             if self._control.value:
@@ -156,13 +180,95 @@ class Prediction(widgets.VBox):
             self.check()
 
     def __repr__(self) -> str:
-        # The same whether answered or not: nbval compares it.
         choices = self._entry.get("choices")
         how = f"Choices: {' · '.join(choices)}" if choices else f"(a {self._kind})"
-        return f"Predict: {_one_line(self._entry['question'])} {how}"
+        return f"Predict: {' '.join(self._entry['question'].split())} {how}"
 
-    def _repr_mimebundle_(self, **kwargs) -> dict:
-        return {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
+
+class Quiz(_Asked):
+    """Choice questions, one button for all of them, and a line with the score.
+
+    Each hand-in adds a line to ``scores.csv``: when, quiz, right, of, and the answers, a letter
+    for each choice in the order shown and "?" for "I do not know".
+
+    Args:
+        quiz_id: its name.
+        entry: title, questions and what to say; ``questions/quizzes.toml`` says how.
+
+    Attributes:
+        state: the quiz's id, the ``answers`` that were handed in last (None before the first) and
+            how many of them are ``right`` (None before), ``of`` how many.
+    """
+
+    def __init__(self, quiz_id: str, entry: Mapping) -> None:
+        self._entry, self._questions = entry, entry["questions"]
+        self.state = {"quiz": quiz_id, "answers": None, "right": None, "of": len(self._questions)}
+        extra = {NOT_SURE: "?"} if entry.get("not_sure") else {}
+        self._letters = [
+            dict(zip(question["choices"], "abcdef", strict=False)) | extra
+            for question in self._questions
+        ]
+        self._controls = [_radio(list(letters)) for letters in self._letters]
+        self._notes = [widgets.HTML() for _ in self._questions]
+        parts = [widgets.HTML(_html(entry.get("intro", "")))]
+        for k, question in enumerate(self._questions):
+            asked = widgets.HTML(_html(f"{k + 1}. {question['question']}"))
+            parts += [asked, self._controls[k], self._notes[k]]
+        super().__init__(parts, "Hand in", self.hand_in)
+
+    def answer(self, letters: str) -> None:
+        """Give all answers from code and hand them in, as ``scores.csv`` has them: "b a ? c".
+
+        Raises:
+            ValueError: not one letter for each question, or a letter that no choice has.
+        """
+        given = letters.split()
+        if len(given) != len(self._letters):
+            raise ValueError(f"letters must be {len(self._letters)}, got {len(given)}")
+        for k, (letter, known) in enumerate(zip(given, self._letters, strict=True), start=1):
+            if letter not in known.values():
+                raise ValueError(
+                    f"letter {k} must be one of {', '.join(known.values())}; got {letter!r}"
+                )
+        for letter, known, control in zip(given, self._letters, self._controls, strict=True):
+            control.index = list(known.values()).index(letter)
+        self.hand_in()
+
+    def hand_in(self) -> None:
+        """Mark what is chosen now and note the score, as the button does."""
+        answers = [control.value for control in self._controls]
+        *others, last = [str(k) for k, a in enumerate(answers, start=1) if a is None] or [None]
+        if last:
+            which = f"s {', '.join(others)} and {last} are" if others else f" {last} is"
+            self._say(f"○ Question{which} still open.")
+            return
+        right = [a == q["right"] for a, q in zip(answers, self._questions, strict=True)]
+        self.state |= {
+            "answers": " ".join(k[a] for k, a in zip(self._letters, answers, strict=True)),
+            "right": sum(right),
+        }
+        if self._entry["feedback"]:
+            for is_right, question, note in zip(right, self._questions, self._notes, strict=True):
+                mark = "✓ Right." if is_right else f"✗ No: {question['right']}."
+                note.value = _html(f"{mark} {question['why']}")
+        after = self._entry.get("after", "")
+        self._say(f"{sum(right)} of {len(right)} right. {after} {self._note_score()}")
+
+    def _note_score(self) -> str:
+        """Add a line to the file of scores, and say whether that worked."""
+        now = datetime.now().isoformat(timespec="minutes")
+        try:
+            with SCORES.open("a", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, ["when", "quiz", "right", "of", "answers"])
+                if file.tell() == 0:
+                    writer.writeheader()
+                writer.writerow({"when": now, **self.state})
+        except OSError as error:
+            return f"`{SCORES}` cannot be written here ({error.strerror}), so note it yourself."
+        return f"Noted in `{SCORES}`."
+
+    def __repr__(self) -> str:
+        return f"Quiz: {self._entry['title']}, {len(self._questions)} questions"
 
 
 # --- reading what was typed -----------------------------------------------------------------------
@@ -180,7 +286,7 @@ def read_shape(text: str) -> set[tuple[int, ...]]:
 
 
 def read_number(text: str) -> set[float]:
-    """What a text may mean as a number; empty if it is none.
+    """All that a text may mean as a number; empty if it is none.
 
     Commas and points mean thousands to some people and decimals to others: "1,600" is read both
     ways, "0,5" in the only way that makes sense. "50 %" may stand for 0.5 or for 50.
@@ -192,13 +298,10 @@ def read_number(text: str) -> set[float]:
         above, below = map(read_number, text.split("/"))
         return {a / b for a in above for b in below if b}
     meant = set()
-    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", text, re.IGNORECASE):
-        meant.add(float(text))
-    if re.fullmatch(r"[+-]?\d+,\d+", text):
+    if re.fullmatch(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", text, re.IGNORECASE):
         meant.add(float(text.replace(",", ".")))
     for mark in ",.' _\u2009\u00a0":  # also a thin space and one that does not break
-        point = "," if mark == "." else "."
-        grouped = rf"[+-]?[1-9]\d{{0,2}}({re.escape(mark)}\d{{3}})+({re.escape(point)}\d+)?"
+        grouped = rf"[+-]?[1-9]\d{{0,2}}({re.escape(mark)}\d{{3}})+([{',.'.replace(mark, '')}]\d+)?"
         if re.fullmatch(grouped, text):
             meant.add(float(text.replace(mark, "").replace(",", ".")))
     return meant
@@ -220,24 +323,11 @@ def _entry(name: str, entry_id: str) -> dict:
     return entries[entry_id]
 
 
-def _radio(choices: list[str]) -> widgets.RadioButtons:
+def _radio(choices: Sequence[str]) -> widgets.RadioButtons:
     return widgets.RadioButtons(options=choices, value=None)
-
-
-def _check_choice(value: object, choices: list[str]) -> None:
-    if value not in choices:
-        raise ValueError(f"answer must be one of {', '.join(map(repr, choices))}; got {value!r}")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _html(text: str) -> str:
     """A text as HTML: everything escaped, and `code` between backticks as code."""
-    return "<p>" + re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text.strip())) + "</p>"
-
-
-def _status(text: str) -> str:
-    # A polite live region: a screen reader says what changed when it has finished its sentence.
-    return f'<div role="status">{_html(text) if text else ""}</div>'
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text.strip()))
+    return f"<p>{text}</p>" if text else ""
