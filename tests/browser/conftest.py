@@ -261,7 +261,10 @@ EXPLORERS = """__import__("json").dumps({
 
 # What a reader sees of one output: pictures, error texts, and tables as text. (innerText leaves
 # out what is not shown; textContent has what is scrolled away as well.)
-READ_OUTPUT = """(output) => {
+READ_OUTPUT = """async (output) => {
+    // JupyterLab draws a cell when it comes into sight, which takes a frame or two.
+    const frame = () => new Promise(requestAnimationFrame);
+    await frame(); await frame();
     const seen = (node) => node.checkVisibility() && node.getBoundingClientRect().width > 1;
     const texts = (nodes) => [...nodes].filter(seen).map((node) => node.innerText.trim());
     return {
@@ -282,6 +285,10 @@ READ_OUTPUT = """(output) => {
         })),
     };
 }"""
+
+
+def is_explorer(stored: dict) -> bool:
+    return stored["text/plain"].startswith("Explorer: ")
 
 
 class Lesson:
@@ -323,15 +330,20 @@ class Lesson:
         self.has_run = True
 
     def save(self) -> None:
-        before = self.path.stat().st_mtime_ns
-        self.tab.menu("File", "Save Notebook")
-        wait_until(lambda: self.path.stat().st_mtime_ns != before, "the file to change")
+        with self.tab.page.expect_response(
+            lambda answer: answer.request.method == "PUT" and "/api/contents/" in answer.url
+        ) as answer:
+            self.tab.menu("File", "Save Notebook")
+        assert answer.value.ok
 
     def stored(self) -> nbformat.NotebookNode:
         return nbformat.read(self.path, as_version=4)
 
     def explorers(self) -> list[tuple[int, int, dict]]:
-        """Cell, output and stored data of each explorer, as the file has them."""
+        return [widget for widget in self.widgets() if is_explorer(widget[2])]
+
+    def widgets(self) -> list[tuple[int, int, dict]]:
+        """Cell, output and stored data of each explorer or other widget, as the file has them."""
         return [
             (i, j, output.data)
             for i, cell in enumerate(self.stored().cells)
