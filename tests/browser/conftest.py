@@ -229,10 +229,14 @@ class Kernel:
     def ask(self, expression: str):
         """The value of an expression that gives JSON."""
         question = {"code": "", "silent": True, "user_expressions": {"answer": expression}}
-        self._session.send(self._socket, "execute_request", question)
-        if not self._socket.poll(PATIENCE * 1000):
-            pytest.fail(f"the kernel did not answer in {PATIENCE} s")
-        answer = self._session.recv(self._socket)[1]["content"]["user_expressions"]["answer"]
+        while True:
+            self._session.send(self._socket, "execute_request", question)
+            if not self._socket.poll(PATIENCE * 1000):
+                pytest.fail(f"the kernel did not answer in {PATIENCE} s")
+            content = self._session.recv(self._socket)[1]["content"]
+            if content["status"] != "aborted":  # a cell just failed, and the queue was emptied
+                break
+        answer = content["user_expressions"]["answer"]
         assert answer["status"] == "ok", answer
         return json.loads(ast.literal_eval(answer["data"]["text/plain"]))
 
@@ -246,7 +250,8 @@ EXPLORERS = """__import__("json").dumps({
         "state": widget.state,
         "controls": {
             name: {
-                "value": control.index if hasattr(control, "index") else control.value,
+                "position": control.index if hasattr(control, "index") else control.value,
+                "value": control.value,
                 "labels": list(getattr(control, "_options_labels", ())),
             }
             for name, control in widget.controls.items()

@@ -148,7 +148,7 @@ class Controls:
         return self.lesson.kernel.ask(EXPLORERS)[self.model_id]
 
     def position(self, name: str) -> int | bool:
-        return self.held()["controls"][name]["value"]
+        return self.held()["controls"][name]["position"]
 
     def last(self, name: str) -> int:
         return len(self.held()["controls"][name]["labels"]) - 1
@@ -167,7 +167,7 @@ class Controls:
 
         def difference():
             held = self.held()
-            position = held["controls"][name]["value"]
+            position = held["controls"][name]["position"]
             if position != wanted:
                 return f"after {key} {name} stands at {position}, not at {wanted}"
             found = compare(self.lesson.shown(*self.place), held)
@@ -215,7 +215,10 @@ def eventually(lesson, difference) -> None:
 def compare(shown: dict, held: dict) -> str | None:
     """The first difference between what is seen and what the kernel holds."""
     state, controls = held["state"], held["controls"]
-    labels = [c["labels"][c["value"]] for c in controls.values() if c["labels"]]
+    for name, control in controls.items():
+        if state[name] != control["value"]:
+            return f"the state has {name} {state[name]}, its control {control['value']}"
+    labels = [c["labels"][c["position"]] for c in controls.values() if c["labels"]]
     if shown["readouts"] != labels:
         return f"beside the sliders stands {shown['readouts']}, not {labels}"
     if "error" in state:
