@@ -1,0 +1,389 @@
+"""Mistakes that learners make with attention, and the search that finds them in a result.
+
+``REFERENCE`` computes attention in named steps. A ``Mistake`` replaces one step, so mistakes at
+different steps combine without further code. ``explain`` looks for the fewest that together give
+what a learner's code returned. Symbols and shapes are those of ``course_utils.attention``; ids such
+as M12 name rows of the course's catalogue of mistakes.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+Answer = tuple[Tensor, ...]
+Step = Callable[[SimpleNamespace], object]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One known mistake: what it computes, and what to say about it.
+
+    Attributes:
+        id: stable name, as in ``CheckFailed.mistakes``.
+        rows: rows of the catalogue, for example ("M12", "M13").
+        step: the step of ``REFERENCE`` that goes wrong.
+        variant: what is computed there instead; None for ``DROPOUT``.
+        title: what was done, in one line.
+        why: why it is wrong.
+        look: where in one's own code to look; never the finished code.
+    """
+
+    id: str
+    rows: tuple[str, ...]
+    step: str
+    variant: Step | None
+    title: str
+    why: str
+    look: str
+
+
+def explain(
+    steps: Sequence[str], observed: Sequence[tuple[dict[str, object], Answer | None]], most: int = 3
+) -> list[tuple[Mistake, ...]]:
+    """Find the fewest known mistakes that together give all that was observed.
+
+    Args:
+        steps: the steps of ``REFERENCE`` that the exercise consists of, in order.
+        observed: for each input, what the first step starts from and what the learner's code
+            returned, None if it raised an error. The first answer narrows the search down: let it
+            be one to an input that tells many mistakes apart.
+        most: how many mistakes to combine at most.
+
+    Returns:
+        Every smallest combination, its mistakes in the order of the steps; [] if there is none.
+        As no smaller one fits, each mistake in it has an effect.
+    """
+    (given, answer), *others = sorted(observed, key=lambda pair: pair[1] is None)
+    if answer is None:
+        return []  # errors everywhere: there is no number to explain
+    for size in range(most + 1):
+        found = [
+            mistakes
+            for mistakes in _search(steps, MISTAKES, size, given, answer)
+            # Where the learner's code raised an error, the same mistakes must raise one too.
+            if all((mistakes in _search(steps, mistakes, size, g, a)) == bool(a) for g, a in others)
+        ]
+        if found:
+            return found if size else []  # these very numbers are what the reference gives
+    return []
+
+
+def same(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors agree in shape and, as far as float32 can tell, in every number."""
+    return a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+def comparable(x: Tensor) -> Tensor:
+    """In float64, with all that stands for minus infinity (-inf, -1e9, the lowest) made equal."""
+    return x.detach().double().clamp(min=-1e8)
+
+
+def _search(
+    steps: Sequence[str],
+    mistakes: Iterable[Mistake],
+    size: int,
+    given: dict[str, object],
+    answer: Answer | None,
+) -> Iterator[tuple[Mistake, ...]]:
+    """Yield each combination of ``size`` mistakes that gives the answer (any answer, if None).
+
+    Combinations share the steps before they part, and end with the first returned tensor that is
+    not the learner's: this is what makes three at once affordable.
+    """
+    options = {step: [m for m in mistakes if m.step == step] for step in steps}
+
+    def walk(done: int, state: dict[str, object], chosen: tuple[Mistake, ...]):
+        if done == len(steps):
+            if len(chosen) == size:
+                yield chosen
+            return
+        step = steps[done]
+        for mistake in (None, *options[step]) if len(chosen) < size else (None,):
+            compute = mistake.variant if mistake else REFERENCE[step]
+            try:
+                after = {**state, step: compute(SimpleNamespace(**state))}
+            except (RuntimeError, IndexError, TypeError, AttributeError):
+                continue  # shapes that do not fit, or no such layer or num_heads here
+            if answer is None or _agrees(step, after, answer):
+                yield from walk(done + 1, after, (*chosen, mistake) if mistake else chosen)
+
+    with torch.no_grad():
+        yield from walk(0, given, ())
+
+
+def _agrees(step: str, state: dict[str, object], answer: Answer) -> bool:
+    """Whether a step's result is the learner's, as far as it is returned."""
+    order = state["order"]
+    if step == "order":
+        return len(order) == len(answer)
+    return step not in order or same(comparable(state[step]), answer[order.index(step)])
+
+
+# --- The reference: each step reads the steps before it, by name, from s -------------------------
+
+
+def _through(projections: str) -> Step:
+    """Choose the projections that query, key and value go through."""
+    return lambda s: [s.projections[name] for name in projections]
+
+
+def _heads(per_head: Callable[[SimpleNamespace, Tensor, tuple], Tensor]) -> Step:
+    return lambda s: [per_head(s, x, layer) for x, layer in zip(s.tokens, s.layers, strict=True)]
+
+
+def _masked(before: Callable[[Tensor, Tensor], Tensor], *, zero: bool) -> Step:
+    """Change the scores before the softmax, and say which weights to keep after it (None: all)."""
+
+    def step(s: SimpleNamespace) -> tuple[Tensor, Tensor | None]:
+        if s.attend is None:
+            return s.scaled, None
+        return before(s.scaled, s.attend), s.attend if zero else None
+
+    return step
+
+
+def _block(scores: Tensor, attend: Tensor) -> Tensor:
+    return scores.masked_fill(~attend, torch.finfo(scores.dtype).min)
+
+
+def _weights(s: SimpleNamespace) -> Tensor:
+    scores, keep = s.masked
+    weights = torch.softmax(scores, s.axis)
+    return weights if keep is None else weights * keep
+
+
+REFERENCE: dict[str, Step] = {
+    "order": lambda s: s.returns,  # the steps whose results are returned
+    "tokens": lambda s: (s.query, s.key, s.value),
+    "layers": _through("qkv"),
+    "cut": lambda s: lambda x: x.unflatten(-1, (s.num_heads, -1)),  # (N, L, H, d_h)
+    "arrange": lambda s: lambda x: x.transpose(1, 2),  # (N, H, L, d_h)
+    "split": lambda s: s.arrange(s.cut(s.x)),
+    "heads": _heads(lambda s, x, layer: s.arrange(s.cut(F.linear(x, *layer)))),
+    "scores": lambda s: s.heads[0] @ s.heads[1].mT,  # (N, H, L_q, L_k)
+    "scaled": lambda s: s.scores / math.sqrt(s.heads[0].shape[-1]),
+    "attend": lambda s: s.mask,
+    "masked": _masked(_block, zero=True),
+    "axis": lambda s: -1,
+    "weights": _weights,
+    "returned_weights": lambda s: s.weights,
+    "values": lambda s: s.heads[2],
+    "mixed": lambda s: s.weights @ s.values,  # (N, H, L_q, d_h)
+    "back": lambda s: s.mixed.transpose(1, 2),  # (N, L_q, H, d_h)
+    "merged": lambda s: s.back.flatten(2),  # (N, L_q, D)
+    "output": lambda s: F.linear(s.merged, *s.projections["o"]),
+}
+
+# The exercises, by the steps they consist of.
+SPLIT_HEADS = ("order", "cut", "arrange", "split")
+MERGE_HEADS = ("order", "back", "merged")
+ATTENTION = (
+    *("order", "scores", "scaled", "attend", "masked", "axis"),
+    *("weights", "returned_weights", "values", "mixed"),
+)
+MULTI_HEAD = tuple(step for step in REFERENCE if step != "split")
+
+
+# --- The registry --------------------------------------------------------------------------------
+
+# A table: id, rows of the catalogue, step, variant; title; why it is wrong; where to look.
+# fmt: off
+MISTAKES: tuple[Mistake, ...] = (
+    Mistake("returned-in-wrong-order", (), "order", lambda s: s.returns[::-1],
+        "the weights are returned first",
+        "Whoever calls this unpacks it as output, weights.",
+        "the return line"),
+    Mistake("weights-not-returned", (), "order", lambda s: s.returns[:1],
+        "only the output is returned",
+        "Whoever calls this unpacks it as output, weights.",
+        "the return line"),
+    Mistake("key-and-value-ignored", (), "tokens", lambda s: (s.query, s.query, s.query),
+        "key and value are ignored: everything comes from query",
+        "In cross-attention they are other tokens; here the query attends to its own.",
+        "what becomes of key and value when they are given"),
+    Mistake("value-ignored", (), "tokens", lambda s: (s.query, s.key, s.key),
+        "value is ignored: the values come from key",
+        "What is looked through (key) and what is fetched (value) may be different tokens.",
+        "which argument goes through v_proj"),
+    Mistake("projections-swapped", (), "layers", _through("kqv"),
+        "query goes through k_proj, and key through q_proj",
+        "In self-attention this turns the scores over: columns become queries.",
+        "which argument goes through q_proj, and which through k_proj"),
+    Mistake("key-through-q-proj", (), "layers", _through("qqv"),
+        "key goes through q_proj; k_proj is not used",
+        "What a token looks for (query) and what it is found by (key) are learned apart.",
+        "the line that makes the keys: was it copied from the one above?"),
+    Mistake("value-through-k-proj", (), "layers", _through("qkk"),
+        "value goes through k_proj; v_proj is not used",
+        "What a token is found by (key) and what it hands over (value) are learned apart.",
+        "the line that makes the values: was it copied from the one above?"),
+    Mistake("one-projection", (), "layers", _through("qqq"),
+        "query, key and value all go through q_proj",
+        "What a token looks for, is found by and hands over are learned apart.",
+        "which layer each of the three goes through"),
+    Mistake("shared-small-projection", ("M06",), "heads",
+        _heads(lambda s, x, layer: s.arrange(F.linear(s.cut(x), *layer))),
+        "the raw token is cut up first, and all pieces share one small layer",
+        "A head must see the whole token, through numbers of its own; here it does neither.",
+        "what comes first, projection or cut, and the shape of q_proj.weight"),
+    Mistake("inputs-not-projected", (), "heads", _heads(lambda s, x, layer: s.arrange(s.cut(x))),
+        "the heads get the tokens as they are, not projected",
+        "Without q_proj, k_proj and v_proj a head has nothing to learn.",
+        "what becomes of the results of q_proj, k_proj and v_proj"),
+    Mistake("split-interleaved", ("M10",), "cut",
+        lambda s: lambda x: x.unflatten(-1, (-1, s.num_heads)).mT,
+        "the heads are interleaved: head h takes every H-th feature",
+        "Head h holds neighbours, features h·d_h to (h+1)·d_h; saved weights rely on that.",
+        "the order of num_heads and head_dim where the features are cut"),
+    # The numbers stay where they are in memory, and L and H change places in the shape alone.
+    Mistake("split-without-transpose", ("M02",), "arrange",
+        lambda s: lambda x: x.reshape(x.shape[0], x.shape[2], x.shape[1], x.shape[3]),
+        "view goes straight to (N, H, L, d_h), without a transpose",
+        "view moves no number, so pieces of one token are taken for several tokens.",
+        "which axis holds the tokens before the view, and which after it"),
+    Mistake("heads-stay-behind-tokens", ("M37",), "arrange", lambda s: lambda x: x,
+        "the heads stay behind the tokens: (N, L, H, d_h)",
+        "Attention works on the last two axes: now heads would attend to heads.",
+        "the order of the axes after the cut"),
+    Mistake("split-heads-before-batch", (), "arrange", lambda s: lambda x: x.permute(2, 0, 1, 3),
+        "the heads come before the batch: (H, N, L, d_h)",
+        "The batch is the first axis everywhere; if N = H, no shape warns of this.",
+        "the axis along which the heads are stacked"),
+    Mistake("query-key-swapped", ("M17",), "scores", lambda s: s.heads[1] @ s.heads[0].mT,
+        "query and key are swapped in the product",
+        "Rows are queries and columns are keys; here it is the other way round.",
+        "which of the two factors is transposed"),
+    Mistake("no-scale", ("M16",), "scaled", lambda s: s.scores,
+        "the scores are not scaled",
+        "They grow with d_h; then the softmax saturates and its gradients shrink towards 0.",
+        "what happens to the scores between product and softmax"),
+    Mistake("scale-by-embed-dim", ("M14",), "scaled",
+        lambda s: s.scores / math.sqrt(s.heads[0].shape[-1] * s.num_heads),
+        "the scores are divided by √D instead of √d_h",
+        "One score is a sum over the d_h features of a head; √D makes the weights too flat.",
+        "how many features go into one score"),
+    Mistake("scale-without-root", (), "scaled", lambda s: s.scores / s.heads[0].shape[-1],
+        "the scores are divided by d_h, without the root (or by √d_h twice)",
+        "A sum of d_h terms spreads like √d_h; dividing by more makes the weights too flat.",
+        "each place where something is scaled"),
+    Mistake("scale-multiplied", (), "scaled", lambda s: s.scores * math.sqrt(s.heads[0].shape[-1]),
+        "the scores are multiplied by √d_h instead of divided",
+        "Scores that grow with d_h grow even more; the softmax saturates.",
+        "* and /, or the sign of an exponent"),
+    Mistake("mask-inverted", ("M18",), "attend", lambda s: None if s.mask is None else ~s.mask,
+        "the mask is inverted",
+        "Here True means may attend; in nn.MultiheadAttention True means blocked.",
+        "which positions are filled: where the mask is True, or where it is False?"),
+    Mistake("mask-ignored", (), "attend", lambda s: None,
+        "the mask is ignored",
+        "Queries then attend to keys that they must not see.",
+        "whether what the mask changed is used further down"),
+    Mistake("mask-added", ("M19",), "masked",
+        _masked(lambda scores, attend: scores + attend, zero=False),
+        "the mask is added to the scores as 0 and 1",
+        "A score that is 1 lower still gets a weight; a blocked key must get 0.",
+        "which score makes the softmax give 0"),
+    Mistake("mask-multiplied", ("M20",), "masked",
+        _masked(lambda scores, attend: scores * attend, zero=False),
+        "the scores are multiplied by the mask: blocked scores are 0",
+        "A score of 0 still gets a weight, as exp(0) = 1; a blocked key must get 0.",
+        "which score makes the softmax give 0"),
+    Mistake("mask-after-softmax", ("M21",), "masked",
+        _masked(lambda scores, attend: scores, zero=True),
+        "the mask comes after the softmax",
+        "Blocked keys have had their share by then, so rows no longer sum to 1.",
+        "the order of mask and softmax"),
+    Mistake("blocked-row-nan", ("M22",), "masked",
+        _masked(lambda scores, attend: scores.masked_fill(~attend, -math.inf), zero=False),
+        "a query that may attend to nothing gets NaN",
+        "A row of -inf alone makes 0/0. Such a query gets weights 0 and output 0.",
+        "what the softmax makes of a row that is blocked as a whole"),
+    Mistake("blocked-row-even", ("M23",), "masked", _masked(_block, zero=False),
+        "a query that may attend to nothing attends to everything, evenly",
+        "In a row of -1e9 alone all scores are equal. Such a query gets weights 0 and output 0.",
+        "what the softmax makes of a row that is blocked as a whole"),
+    Mistake("softmax-over-queries", ("M12",), "axis", lambda s: -2,
+        "the softmax runs over the query axis",
+        "Each query shares out 1 among the keys: rows sum to 1, not columns.",
+        "the dim of the softmax"),
+    Mistake("softmax-over-heads", ("M12", "M13"), "axis", lambda s: 1,
+        "the softmax runs over axis 1, the heads",
+        "Heads then compete for a key. With no dim given, four axes get this one.",
+        "the dim of the softmax"),
+    Mistake("softmax-over-batch", ("M12", "M13"), "axis", lambda s: 0,
+        "the softmax runs over axis 0, the batch",
+        "Samples then compete, and must not. With no dim given, three axes get this one.",
+        "the dim of the softmax"),
+    Mistake("weights-averaged", ("M29",), "returned_weights", lambda s: s.weights.mean(1),
+        "the returned weights are averaged over the heads",
+        "An average hides what single heads do; weights are (N, H, L_q, L_k).",
+        "the shape of the weights that are returned"),
+    Mistake("scores-returned", (), "returned_weights", lambda s: s.scaled,
+        "scores are returned in place of weights",
+        "Scores can be any numbers; weights are what the softmax makes of them.",
+        "whether the second thing returned is from before the softmax"),
+    Mistake("masked-scores-returned", (), "returned_weights", lambda s: s.masked[0],
+        "masked scores are returned in place of weights",
+        "Scores can be any numbers; weights are what the softmax makes of them.",
+        "whether the second thing returned is from before the softmax"),
+    Mistake("unmasked-weights-returned", (), "returned_weights",
+        lambda s: torch.softmax(s.scaled, s.axis),
+        "the returned weights are from before the mask",
+        "The values were mixed with other weights than those returned.",
+        "whether the mask has been applied to the second thing returned"),
+    Mistake("keys-as-values", (), "values", lambda s: s.heads[1],
+        "the keys are mixed instead of the values",
+        "Keys decide how much of each token to take; what is taken are the values.",
+        "what the weights are multiplied with"),
+    Mistake("merge-without-transpose", ("M03",), "back",
+        lambda s: s.mixed.reshape(*(s.mixed.shape[axis] for axis in (0, 2, 1, 3))),
+        "the heads are merged without transposing back",
+        "reshape moves no number, so one row gets the features of several tokens.",
+        "the order of the axes just before the reshape"),
+    Mistake("merge-joins-tokens", ("M37",), "back", lambda s: s.mixed,
+        "the last two axes are joined as they are",
+        "Of (N, H, L, d_h), those are tokens and features; to join are heads and features.",
+        "the order of the axes just before they are joined"),
+    Mistake("merge-heads-before-batch", (), "back", lambda s: s.mixed.permute(1, 2, 0, 3),
+        "the first axis is taken for the heads, and the second for the batch",
+        "The heads are axis 1; if N = H, no shape warns of this.",
+        "the axis along which the heads are taken apart"),
+    Mistake("merge-interleaved", ("M10",), "merged", lambda s: s.back.mT.flatten(2),
+        "the heads are interleaved: one feature of each head in turn",
+        "Merging undoes splitting: all features of head 0, then all of head 1.",
+        "the order of the head axis and the feature axis just before they are joined"),
+    Mistake("heads-averaged", ("M09",), "merged", lambda s: s.back.mean(2),
+        "the heads are averaged instead of put side by side",
+        "An average has d_h features instead of D, and forgets which head gave what.",
+        "how H vectors of d_h features become one of D"),
+    Mistake("heads-summed", ("M09",), "merged", lambda s: s.back.sum(2),
+        "the heads are added up instead of put side by side",
+        "A sum has d_h features instead of D, and forgets which head gave what.",
+        "how H vectors of d_h features become one of D"),
+    Mistake("no-output-projection", (), "output", lambda s: s.merged,
+        "the output projection is missing",
+        "Until out_proj mixes them, the features of different heads only lie side by side.",
+        "what happens between merging the heads and returning"),
+    Mistake("bias-once-per-head", ("M09",), "output",
+        lambda s: REFERENCE["output"](s) + (s.num_heads - 1) * s.projections["o"][1],
+        "the bias of out_proj is added once for each head",
+        "The sum over heads takes one block of out_proj.weight each, and the bias once.",
+        "how often out_proj, or its bias, is used for one token"),
+)
+# fmt: on
+
+# Its numbers are random, so it is no step: a check runs the code with dropout and without.
+DROPOUT = Mistake(
+    "dropout-in-eval",
+    ("M31", "M33"),
+    "",
+    None,
+    "dropout is at work outside training",
+    "Once training is over, the same input must always give the same result.",
+    "what dropout is told about self.training",
+)
