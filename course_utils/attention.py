@@ -46,7 +46,7 @@ def scaled_dot_product_attention(
             dropout_p outside [0, 1).
     """
     _check_shapes(query, key, value)
-    dropout_p = _check_dropout("dropout_p", dropout_p)
+    dropout_p = check_dropout("dropout_p", dropout_p)
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (..., query, key)
     if mask is None:
         weights = torch.softmax(scores, dim=-1)
@@ -120,10 +120,10 @@ class MultiHeadAttention(nn.Module):
         self, embed_dim: int, num_heads: int, *, dropout: float = 0.0, bias: bool = True
     ) -> None:
         super().__init__()
-        self.embed_dim = _check_whole("embed_dim", embed_dim)
+        self.embed_dim = check_whole("embed_dim", embed_dim)
         self.num_heads = check_num_heads(embed_dim, num_heads)
         self.head_dim = self.embed_dim // self.num_heads
-        self.dropout = _check_dropout("dropout", dropout)
+        self.dropout = check_dropout("dropout", dropout)
         self.q_proj = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
         self.k_proj = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
         self.v_proj = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
@@ -231,7 +231,7 @@ def divisors(embed_dim: int) -> list[int]:
     Raises:
         ValueError: embed_dim is not a whole number of at least 1.
     """
-    embed_dim = _check_whole("embed_dim", embed_dim)
+    embed_dim = check_whole("embed_dim", embed_dim)
     return [h for h in range(1, embed_dim + 1) if embed_dim % h == 0]
 
 
@@ -242,7 +242,7 @@ def check_num_heads(embed_dim: int, num_heads: int) -> int:
         ValueError: it does not; the message lists the head counts that do.
     """
     choices = ", ".join(map(str, divisors(embed_dim)))
-    num_heads = _check_whole("num_heads", num_heads, f"; for embed_dim={embed_dim} try {choices}")
+    num_heads = check_whole("num_heads", num_heads, f"; for embed_dim={embed_dim} try {choices}")
     if embed_dim % num_heads:
         raise ValueError(
             f"embed_dim={embed_dim} cannot be split into num_heads={num_heads}; try {choices}"
@@ -250,7 +250,12 @@ def check_num_heads(embed_dim: int, num_heads: int) -> int:
     return num_heads
 
 
-def _check_whole(name: str, number: object, way_out: str = "") -> int:
+def check_whole(name: str, number: object, way_out: str = "") -> int:
+    """Return ``number`` as an int if it is a whole number of at least 1.
+
+    Raises:
+        ValueError: it is not; the message ends with ``way_out``.
+    """
     try:
         if isinstance(number, bool) or getattr(number, "dtype", None) == torch.bool:
             raise TypeError
@@ -262,7 +267,12 @@ def _check_whole(name: str, number: object, way_out: str = "") -> int:
     return whole
 
 
-def _check_dropout(name: str, dropout: object) -> float:
+def check_dropout(name: str, dropout: object) -> float:
+    """Return ``dropout`` as a float if it is in [0, 1).
+
+    Raises:
+        ValueError: it is not.
+    """
     if not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
         raise ValueError(f"{name} must be a number from 0 up to, not with, 1; got {dropout!r}")
     return float(dropout)

@@ -125,7 +125,7 @@ def plot_heads(
     rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
     if titles is None:
         titles = [f"head {head}" for head in range(num_heads)]
-    titles = _check_names("titles", titles, num_heads, "one a head")
+    titles = check_names("titles", titles, num_heads, "one a head")
 
     if num_heads % 4 and num_heads % 3 == 0:
         per_row = 3
@@ -332,9 +332,9 @@ def token_labels(
     """
     height, width = shape[-2:]
     if query_tokens is not None:
-        query_tokens = _check_names("query_tokens", query_tokens, height, "one a query")
+        query_tokens = check_names("query_tokens", query_tokens, height, "one a query")
     if key_tokens is not None:
-        key_tokens = _check_names("key_tokens", key_tokens, width, "one a key")
+        key_tokens = check_names("key_tokens", key_tokens, width, "one a key")
     elif height == width:
         key_tokens = query_tokens
     return (
@@ -382,7 +382,12 @@ def describe_head_split(embed_dim: int, num_heads: int) -> str:
     )
 
 
-def _check_names(name: str, names: Sequence[str], wanted: int, each: str) -> list[str]:
+def check_names(name: str, names: Sequence[str], wanted: int, each: str) -> list[str]:
+    """Return ``names`` as a list if they are so many strings; ``each`` says what has one.
+
+    Raises:
+        ValueError: they are not; the message starts with ``name``.
+    """
     if isinstance(names, str):
         raise ValueError(f"{name} must be a list of strings, got one string; try {names.split()}")
     if not isinstance(names, Iterable) or isinstance(names, bytes | Set | Mapping):

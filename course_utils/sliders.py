@@ -4,8 +4,9 @@ An ``Explorer`` is a column of controls over a live view. The view is an HTML ta
 the quickest thing to redraw and its numbers stay text; ``figure()`` draws the same thing still.
 """
 
+import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from html import escape
 
@@ -15,13 +16,16 @@ from torch import Tensor, nn
 
 from course_utils.attention import (
     MultiHeadAttention,
+    check_dropout,
     check_num_heads,
+    check_whole,
     divisors,
     scaled_dot_product_attention,
 )
 from course_utils.heatmaps import (
     HEAD_TINTS,
     CourseFigure,
+    check_names,
     describe_head_split,
     describe_weights,
     display_token,
@@ -29,7 +33,7 @@ from course_utils.heatmaps import (
     plot_head_split,
     plot_heads,
     ramp,
-    token_labels,
+    visible_token,
 )
 
 MAX_HOVER_CELLS = 1100  # above that, a hover title on every cell would slow each move down
@@ -136,12 +140,17 @@ def explore_query(
         ``weights`` (both one number a key), ``values`` (L, d_v) and ``output`` (d_v numbers).
 
     Raises:
-        ValueError: shapes that do not fit together, or another number of tokens.
+        ValueError: shapes that do not fit together, numbers that are not finite, or another
+            number of tokens.
     """
     _, weights = scaled_dot_product_attention(query, key, value)
     if weights.ndim != 2:
         raise ValueError(f"query must be (L, d), one head; got shape {tuple(query.shape)}")
-    tokens, key_tokens = token_labels(weights.shape, tokens, tokens)
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        _check_finite(name, x)
+    value = value.detach().clone()  # as it is now, like the weights
+    key_tokens = _names(tokens, len(key))
+    tokens = _names(tokens, len(query))
     scores = query @ key.T  # (query, key), before the scale
     scale = math.sqrt(query.shape[-1])
 
@@ -190,8 +199,8 @@ def explore_query(
         shares = ", ".join(
             f"{display_token(t)} {w:.2f}" for t, w in zip(key_tokens, state["weights"], strict=True)
         )
-        mixture = ", ".join(f"{x:.2f}" for x in state["output"])
-        return f"query {display_token(tokens[state['query']])} takes {shares}; output [{mixture}]"
+        name = display_token(tokens[state["query"]])
+        return f"query {name} takes {shares}; output {_vector(state['output'])}"
 
     names = [(f"{i}: {display_token(token)}", i) for i, token in enumerate(tokens)]
     return Explorer(
@@ -224,15 +233,14 @@ def explore_scale(
         ``mean_entropy`` and ``mean_gradient_norm`` are means over 1,000 other queries.
 
     Raises:
-        ValueError: head_dims that are no sizes, or num_tokens below 2.
+        ValueError: head_dims that are no sizes, num_tokens below 2, or a seed that is no int.
     """
-    head_dims = list(head_dims)
-    if not head_dims or min(head_dims) < 1 or num_tokens < 2:
-        raise ValueError(
-            f"head_dims must hold sizes of at least 1 and num_tokens be at least 2; "
-            f"got {head_dims} and {num_tokens}"
-        )
-    generator = torch.Generator().manual_seed(seed)
+    if not isinstance(head_dims, Iterable) or not (head_dims := list(head_dims)):
+        raise ValueError(f"head_dims must be a list of sizes, got {head_dims!r}")
+    head_dims = [check_whole(f"head_dims[{i}]", size) for i, size in enumerate(head_dims)]
+    if check_whole("num_tokens", num_tokens) < 2:
+        raise ValueError(f"num_tokens must be at least 2, got {num_tokens}")
+    generator = torch.Generator().manual_seed(_check_seed(seed))
 
     def random(*shape: int) -> Tensor:
         return torch.randn(*shape, max(head_dims), generator=generator, dtype=torch.float64)
@@ -250,13 +258,17 @@ def explore_scale(
         return scores, weights, entropy, jacobian.flatten(-2).norm(dim=-1)
 
     @cache
-    def compute(head_dim: int, scaled: bool) -> dict:
+    def measure_at(head_dim: int, scaled: bool) -> tuple[Tensor, ...]:
         # The first head_dim features of the same tokens, so that a step adds to what was there.
         scale = 1 / math.sqrt(head_dim) if scaled else 1.0
         scores, weights, entropy, norm = measure(query[:, :head_dim], key[:, :head_dim], scale)
         _, _, mean_entropy, mean_norm = measure(
             many_queries[..., :head_dim], many_keys[..., :head_dim], scale
         )
+        return scores, weights, entropy, norm, mean_entropy.mean(), mean_norm.mean()
+
+    def compute(head_dim: int, scaled: bool) -> dict:
+        scores, weights, entropy, norm, mean_entropy, mean_norm = measure_at(head_dim, scaled)
         return {
             "head_dim": head_dim,
             "scaled": scaled,
@@ -264,8 +276,8 @@ def explore_scale(
             "weights": weights[None].tolist(),
             "entropy": entropy.tolist(),
             "gradient_norm": norm.tolist(),
-            "mean_entropy": mean_entropy.mean().item(),
-            "mean_gradient_norm": mean_norm.mean().item(),
+            "mean_entropy": mean_entropy.item(),
+            "mean_gradient_norm": mean_norm.item(),
         }
 
     def view(state: dict) -> str:
@@ -340,8 +352,11 @@ def explore_split(
         ``head_dim``, ``features`` (one list of feature numbers a head) and ``shapes``.
 
     Raises:
-        ValueError: embed_dim is not a whole number of at least 1, or num_heads does not divide it.
+        ValueError: a size that is not a whole number of at least 1, or num_heads does not divide
+            embed_dim.
     """
+    batch_size = check_whole("batch_size", batch_size)
+    seq_len = check_whole("seq_len", seq_len)
     slider = head_count_slider(embed_dim, value=num_heads)
     switch = _switch("allow any number", False)
 
@@ -350,8 +365,8 @@ def explore_split(
         if not change["new"]:
             wanted = divisors(embed_dim)
             value = max(h for h in wanted if h <= value)
-        with slider.hold_trait_notifications():
-            slider.options, slider.value = list(wanted), value
+        slider.options = list(wanted)  # moves the slider to the first of them
+        slider.value = value
 
     def compute(num_heads: int, any_number: bool) -> dict:
         num_heads = check_num_heads(embed_dim, num_heads)
@@ -421,14 +436,26 @@ def explore_heads(
     Raises:
         ValueError: a layer, input, token list or dropout that does not fit.
     """
-    if isinstance(layer, nn.MultiheadAttention):
-        layer = MultiHeadAttention.from_torch(layer)
-    elif not isinstance(layer, MultiHeadAttention):
+    if not isinstance(layer, MultiHeadAttention | nn.MultiheadAttention):
         raise ValueError(f"layer must be a MultiHeadAttention, got {type(layer).__name__}")
-    with torch.no_grad():
-        layer(x)  # says what is wrong with x, if anything
+    if dropout is not None:
+        dropout = check_dropout("dropout", dropout)
+    seed = _check_seed(seed)
+    with torch.no_grad(), torch.random.fork_rng():  # a new layer draws random numbers
+        # Copies: what happens to the layer and to x later must not change half of the stops.
+        if isinstance(layer, MultiHeadAttention):
+            layer = copy.deepcopy(layer)
+        else:
+            layer = MultiHeadAttention.from_torch(layer)
+        try:
+            _, weights = layer.eval()(x)
+        except ValueError as error:
+            raise ValueError(f"x does not fit the layer: {error}") from None
+        _check_finite("x", x)
+        _check_finite("layer's weights", weights)
+        x = x.clone()
     batch_size, seq_len, embed_dim = x.shape
-    tokens, _ = token_labels((seq_len, seq_len), tokens, None)
+    tokens = _names(tokens, seq_len)
     parameters = sum(p.numel() for p in layer.parameters())
 
     @lru_cache
@@ -509,6 +536,29 @@ def explore_heads(
     )
 
 
+# --- arguments ----------------------------------------------------------------------------------
+
+
+def _names(tokens: Sequence[str] | None, length: int) -> list[str]:
+    if tokens is None:
+        return [str(i) for i in range(length)]
+    return check_names("tokens", tokens, length, "one a token")
+
+
+def _check_seed(seed: int) -> int:
+    if not isinstance(seed, int):
+        raise ValueError(f"seed must be an int, got {seed!r}")
+    return seed
+
+
+def _check_finite(name: str, x: Tensor) -> None:
+    if x.numel() == 0:
+        raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
+    bad = x[~x.isfinite()]
+    if len(bad):
+        raise ValueError(f"{name} must be finite numbers, got {bad[0].item()}")
+
+
 # --- controls and HTML --------------------------------------------------------------------------
 
 
@@ -566,10 +616,10 @@ color:var(--jp-ui-font-color1,#000)}}
 
 
 @lru_cache(maxsize=4096)
-def _cell(hundredths: int) -> tuple[str, str]:
-    """Both ends of a weight's cell, between which a hover title may go."""
-    shade = min(hundredths, 100)
-    return f'<td class="ac-w{shade}"', f">{hundredths / 100:.2f}</td>"
+def _cell(weight: str) -> tuple[str, str]:
+    """Both ends of the cell of a weight with two decimals; a hover title may go between."""
+    shade = min(round(100 * float(weight)), 100)
+    return f'<td class="ac-w{shade}"', f">{weight}</td>"
 
 
 def _maps(
@@ -580,14 +630,14 @@ def _maps(
     head = f'<thead><tr><th scope="col">query ↓ key →</th>{columns_html}</tr></thead>'
     hover = len(weights) * len(rows) * len(columns) <= MAX_HOVER_CELLS
     names = [_token(token) for token in rows]
-    queries, keys = ([escape(t, quote=True) for t in tokens] for tokens in (rows, columns))
+    queries, keys = ([_whole_token(t) for t in tokens] for tokens in (rows, columns))
     tables = []
     for title, head_weights in zip(titles, weights, strict=True):
         lines = []
         for row, name, query in zip(head_weights, names, queries, strict=True):
             cells = []
             for weight, key in zip(row, keys, strict=True):
-                start, end = _cell(round(weight * 100))
+                start, end = _cell(f"{weight:.2f}")
                 full = f' title="{query} → {key}: {weight:.4f}"' if hover else ""
                 cells.append(start + full + end)
             lines.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
@@ -643,7 +693,12 @@ def _side_by_side(*parts: str) -> str:
 
 def _token(token: str) -> str:
     """A token as HTML: escaped, and kept apart from the text around it whatever its direction."""
-    return f'<bdi title="{escape(token, quote=True)}">{escape(display_token(token))}</bdi>'
+    return f'<bdi title="{_whole_token(token)}">{escape(display_token(token))}</bdi>'
+
+
+def _whole_token(token: str) -> str:
+    """A token of any length as the value of an HTML attribute."""
+    return escape(visible_token(token), quote=True)
 
 
 def _number(x: float) -> str:
