@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 LAB_FLAGS ?=
 
-.PHONY: help install lab test test-browser execute lint clean
+.PHONY: help install lab test test-browser execute student lint clean
 
 help:
 	@echo "make lab           open the course in JupyterLab"
 	@echo "make test          re-run every notebook and compare, test the helpers"
 	@echo "make test-browser  drive JupyterLab in headless Chromium"
 	@echo "make execute       re-run every notebook and store its outputs"
+	@echo "make student       write a copy without solutions and outputs into student/"
 	@echo "make lint          check style and format of code and notebooks"
 	@echo "make clean         remove .venv and caches"
 
@@ -45,6 +46,14 @@ execute: install
 		--ClearMetadataPreprocessor.enabled=True \
 		--ClearMetadataPreprocessor.clear_cell_metadata=False \
 		--ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec"}'
+
+# The copy for learners: solution cells are tagged, and every output goes.
+student: install
+	$(BIN)/jupyter nbconvert --to notebook --output-dir student $(NOTEBOOKS) \
+		--TagRemovePreprocessor.enabled=True \
+		--TagRemovePreprocessor.remove_cell_tags=solution \
+		--ClearOutputPreprocessor.enabled=True
+	cp notebooks/mistakes.md student/
 
 lint: install
 	$(BIN)/ruff check

@@ -52,7 +52,8 @@ def check_scaled_dot_product_attention(fn: Callable | None) -> bool:
     """Check ``fn(query, key, value, mask=None) -> (output, weights)``.
 
     It is given one head, query (L_q, d), key (L_k, d) and value (L_k, d_v), and many, with (N, H)
-    in front. A mask is boolean, True = may attend: (L_q, L_k) or (N, 1, L_q, L_k).
+    in front. A mask is boolean, True = may attend: (L_q, L_k) or (N, 1, L_q, L_k). A function
+    without a fourth argument is checked without masks.
 
     Returns:
         True if it is right, False if it is not attempted yet; see ``check_split_heads``.
@@ -60,13 +61,9 @@ def check_scaled_dot_product_attention(fn: Callable | None) -> bool:
     Raises:
         CheckFailed: it is wrong.
     """
-    return _check(
-        "scaled_dot_product_attention",
-        fn,
-        _attention_trials,
-        mistakes.ATTENTION,
-        "one head and many, L_q ≠ L_k, with and without a mask",
-    )
+    masks = "with and without a mask" if _takes(fn, "mask", 3) else "without a mask"
+    covered = f"one head and many, L_q ≠ L_k, {masks}"
+    return check("scaled_dot_product_attention", fn, _attention_trials, mistakes.ATTENTION, covered)
 
 
 def check_split_heads(fn: Callable | None) -> bool:
@@ -81,7 +78,7 @@ def check_split_heads(fn: Callable | None) -> bool:
     Raises:
         CheckFailed: it is wrong.
     """
-    return _check("split_heads", fn, _split_trials, mistakes.SPLIT_HEADS)
+    return check("split_heads", fn, _split_trials, mistakes.SPLIT_HEADS)
 
 
 def check_merge_heads(fn: Callable | None) -> bool:
@@ -93,7 +90,7 @@ def check_merge_heads(fn: Callable | None) -> bool:
     Raises:
         CheckFailed: it is wrong.
     """
-    return _check("merge_heads", fn, _merge_trials, mistakes.MERGE_HEADS)
+    return check("merge_heads", fn, _merge_trials, mistakes.MERGE_HEADS)
 
 
 def check_multi_head_attention(cls: Callable | None) -> bool:
@@ -102,7 +99,8 @@ def check_multi_head_attention(cls: Callable | None) -> bool:
     It must have ``q_proj``, ``k_proj``, ``v_proj`` and ``out_proj``, each like ``nn.Linear``, and
     ``forward(query, key=None, value=None, *, mask=None) -> (output, weights)`` with query
     (N, L_q, D), key and value (N, L_k, D), output (N, L_q, D) and weights (N, H, L_q, L_k).
-    Dropout in train mode is left to the learner: it is off while the check compares.
+    Dropout in train mode is left to the learner: it is off while the check compares. Where
+    forward takes no key, or no mask, the check does without.
 
     Returns:
         True if it is right, False if it is not attempted yet; see ``check_split_heads``.
@@ -110,20 +108,20 @@ def check_multi_head_attention(cls: Callable | None) -> bool:
     Raises:
         CheckFailed: it is wrong.
     """
-    return _check(
-        "multi_head_attention",
-        cls,
-        _multi_head_trials,
-        mistakes.MULTI_HEAD,
-        "self- and cross-attention, with and without a mask, in train and eval mode",
-    )
+    forward = getattr(cls, "forward", None)
+    kinds = "self- and cross-attention" if _takes(forward, "key", 2) else "self-attention"
+    masks = "with and without a mask" if _takes(forward, "mask") else "without a mask"
+    covered = f"{kinds}, {masks}, in train and eval mode"
+    return check("multi_head_attention", cls, _multi_head_trials, mistakes.MULTI_HEAD, covered)
 
 
 # --- Trials: what the learner's code is given, and what torch makes of it ------------------------
 
 
 @dataclass(frozen=True)
-class _Trial:
+class Trial:
+    """One input for a learner's code, and all that is needed to judge what comes back."""
+
     inputs: dict[str, Tensor]
     call: Callable[..., object]  # the learner's code, on the inputs by name
     truth: Callable[..., Answer | None]  # torch's own answer to the same, in float64
@@ -131,27 +129,41 @@ class _Trial:
     float64: bool = False
     training: bool = False
     parameters: dict[str, Tensor] = field(default_factory=dict)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return ("output", "weights") if len(self.given["returns"]) == 2 else ("result",)
+    names: tuple[str, ...] = ("output", "weights")  # what to call the things returned
+    gradients: bool = True  # whether they must reach the inputs
 
     @property
     def label(self) -> str:
+        """The input in words, for messages."""
         parts = [f"{name} {tuple(x.shape)}" for name, x in self.inputs.items()]
-        if "num_heads" in self.given:
-            parts.append(f"num_heads {self.given['num_heads']}")
+        for name in ("embed_dim", "num_heads", "head"):
+            if name in self.given:
+                parts.append(f"{name} {self.given[name]}")
         return ", ".join(parts + ["train mode"] * self.training)
 
     def expected(self) -> Answer | None:
+        """What torch makes of the input, in float64; None if the learner's layer fits no torch."""
         return self.truth(**{name: _double(x) for name, x in self.inputs.items()})
 
 
-_Trials = Callable[[Callable], Iterator[_Trial]]
-_Result = tuple[_Trial, Answer | None]  # None: the learner's code raised an error
+Trials = Callable[[Callable], Iterator[Trial]]
+_Result = tuple[Trial, Answer | None]  # None: the learner's code raised an error
 
 
-def _random(*shape: int, seed: int = 0) -> Tensor:
+def _takes(fn: Callable, name: str, place: int | None = None) -> bool:
+    """Whether a function takes an argument, by name or in this place; yes, if it does not say."""
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    if any(p.name == name or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return True
+    others = [p for p in parameters if p.name != "mask" and p.kind is not p.KEYWORD_ONLY]
+    return place is not None and len(others) > place
+
+
+def random_numbers(*shape: int, seed: int = 0) -> Tensor:
+    """Normal random numbers, the same each time, without touching the global random state."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
@@ -161,35 +173,37 @@ def _double(x: Tensor) -> Tensor:
 
 def _mask(*shape: int) -> Tensor:
     """Return a mask with an open row, a blocked one, a partly blocked one, and others."""
-    mask = _random(*shape) > 0
+    mask = random_numbers(*shape) > 0
     mask[..., 0, :], mask[..., 1, :] = True, False
     mask[..., 2, 0], mask[..., 2, 1] = True, False
     return mask
 
 
-def _split_trials(fn: Callable) -> Iterator[_Trial]:
+def _split_trials(fn: Callable) -> Iterator[Trial]:
     for n, length, d, h in SIZES:
-        x = _random(n, length, d)
-        yield _Trial(
+        x = random_numbers(n, length, d)
+        yield Trial(
             {"x": x},
             lambda x, h=h: fn(x, h),
             lambda x, h=h: (torch.stack(x.chunk(h, dim=-1), dim=1),),
             {"returns": ("split",), "x": x.double(), "num_heads": h},
+            names=("result",),
         )
 
 
-def _merge_trials(fn: Callable) -> Iterator[_Trial]:
+def _merge_trials(fn: Callable) -> Iterator[Trial]:
     for n, length, d, h in SIZES:
-        x = _random(n, h, length, d // h)
-        yield _Trial(
+        x = random_numbers(n, h, length, d // h)
+        yield Trial(
             {"x": x},
             lambda x: fn(x),
             lambda x: (torch.cat(x.unbind(1), dim=-1),),
             {"returns": ("merged",), "mixed": x.double()},
+            names=("result",),
         )
 
 
-def _attention_trials(fn: Callable) -> Iterator[_Trial]:
+def _attention_trials(fn: Callable) -> Iterator[Trial]:
     def truth(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Answer:
         one_hot = torch.eye(key.shape[-2], dtype=key.dtype).expand(*key.shape[:-1], -1)
         return (
@@ -208,10 +222,12 @@ def _attention_trials(fn: Callable) -> Iterator[_Trial]:
         ((3, 2), 5, 5, 7, 7, (5, 5), torch.float32),
         ((3, 2), 5, 5, 7, 7, (3, 2, 5, 5), torch.float32),
     ):
+        if mask and not _takes(fn, "mask", 3):
+            continue
         inputs = {
-            "query": _random(*batch, l_q, d, seed=1).to(dtype),
-            "key": _random(*batch, l_k, d, seed=2).to(dtype),
-            "value": _random(*batch, l_k, d_v, seed=3).to(dtype),
+            "query": random_numbers(*batch, l_q, d, seed=1).to(dtype),
+            "key": random_numbers(*batch, l_k, d, seed=2).to(dtype),
+            "value": random_numbers(*batch, l_k, d_v, seed=3).to(dtype),
         }
         given = {
             "returns": ("mixed", "returned_weights"),
@@ -220,10 +236,10 @@ def _attention_trials(fn: Callable) -> Iterator[_Trial]:
         }
         if mask:
             inputs["mask"] = given["mask"]
-        yield _Trial(inputs, lambda **x: fn(*x.values()), truth, given, dtype == torch.float64)
+        yield Trial(inputs, lambda **x: fn(*x.values()), truth, given, dtype == torch.float64)
 
 
-def _multi_head_trials(cls: Callable) -> Iterator[_Trial]:
+def _multi_head_trials(cls: Callable) -> Iterator[Trial]:
     # N, L_q, L_k, D, H, how many of query, key and value are passed, shape of the mask, mode.
     # The last tells most mistakes apart.
     for n, l_q, l_k, d, h, passed, mask, training, float64 in (
@@ -236,6 +252,11 @@ def _multi_head_trials(cls: Callable) -> Iterator[_Trial]:
         (2, 3, 3, 8, 2, 3, (2, 2, 3, 3), False, True),
         (3, 5, 5, 14, 2, 3, (3, 2, 5, 5), False, False),
     ):
+        forward = getattr(cls, "forward", None)
+        if passed > 1 and not _takes(forward, "key", 2):
+            continue
+        if mask and not _takes(forward, "mask"):
+            continue
         layer, parameters = _new_layer(cls, d, h, float64)
         layer.train(training)
         numbers = {name: _double(x) for name, x in parameters.items()}
@@ -245,7 +266,7 @@ def _multi_head_trials(cls: Callable) -> Iterator[_Trial]:
         }
         lengths = list({"query": l_q, "key": l_k, "value": l_k}.items())[:passed]
         inputs = {
-            name: _random(n, length, d, seed=seed).to(layer.q_proj.weight.dtype)
+            name: random_numbers(n, length, d, seed=seed).to(layer.q_proj.weight.dtype)
             for seed, (name, length) in enumerate(lengths)
         }
         key = inputs.get("key", inputs["query"])
@@ -266,7 +287,7 @@ def _multi_head_trials(cls: Callable) -> Iterator[_Trial]:
             return layer(*inputs.values(), **mask)
 
         truth = _torch_layer(projections, d, h)
-        yield _Trial(inputs, call, truth, given, float64, training, parameters)
+        yield Trial(inputs, call, truth, given, float64, training, parameters)
 
 
 def _new_layer(cls: Callable, d: int, h: int, float64: bool) -> tuple[nn.Module, dict[str, Tensor]]:
@@ -292,7 +313,7 @@ def _new_layer(cls: Callable, d: int, h: int, float64: bool) -> tuple[nn.Module,
         raise CheckFailed("two of the four projections share one weight; each needs its own.")
     for seed, x in enumerate(parameters.values(), start=10):
         # Divided by √D, scores have an ordinary size and no softmax saturates.
-        x.data.copy_(_random(*x.shape, seed=seed) / math.sqrt(d))
+        x.data.copy_(random_numbers(*x.shape, seed=seed) / math.sqrt(d))
     return layer, parameters
 
 
@@ -388,7 +409,7 @@ def _is_stub(fn: object) -> bool:
     )
 
 
-def _run(trial: _Trial, *, dropout: bool = False) -> Answer:
+def _run(trial: Trial, *, dropout: bool = False) -> Answer:
     """Return the tensors that the learner's code makes of a trial, in float64.
 
     Raises:
@@ -427,13 +448,28 @@ def _tensors(result: object, names: tuple[str, ...]) -> Answer:
 # --- Judging -------------------------------------------------------------------------------------
 
 
-def _check(
+def check(
     name: str,
     learner: Callable | None,
-    make_trials: _Trials,
+    make_trials: Trials,
     steps: Sequence[str],
     covered: str = "; ".join("N={} L={} D={} H={}".format(*size) for size in SIZES),
 ) -> bool:
+    """Judge a learner's code and print one line, or raise.
+
+    Args:
+        name: what the messages call the exercise.
+        learner: the function or class, or None.
+        make_trials: the learner's code to the inputs it is judged on.
+        steps: of ``mistakes.REFERENCE``, those that the exercise consists of.
+        covered: what the inputs were, for the line that says all is right.
+
+    Returns:
+        True if it is right, False if it is not attempted yet.
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
     try:
         with _undisturbed():
             count, note = _judge(learner, make_trials, steps)
@@ -444,6 +480,16 @@ def _check(
         raise CheckFailed(f"✗ {name}: {problem}", problem.explanations) from None
     print(f"✓ {name}: right on {count} inputs ({covered}){note}")
     return True
+
+
+def judge_layer(cls: Callable | None) -> None:
+    """Judge a layer as ``check_multi_head_attention`` does, but print nothing.
+
+    Raises:
+        CheckFailed: it is wrong, or not attempted.
+    """
+    with _undisturbed():
+        _judge(cls, _multi_head_trials, mistakes.MULTI_HEAD)
 
 
 @contextmanager
@@ -459,7 +505,7 @@ def _undisturbed() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _judge(learner: Callable | None, make_trials: _Trials, steps: Sequence[str]) -> tuple[int, str]:
+def _judge(learner: Callable | None, make_trials: Trials, steps: Sequence[str]) -> tuple[int, str]:
     """Return the number of trials, if all are right, and a note about gradients.
 
     Raises:
@@ -547,7 +593,7 @@ def _failure(seen: list[str], heading: str, explanations: list[tuple[Mistake, ..
     return CheckFailed("\n".join(lines), ids)
 
 
-def _observations(trial: _Trial, answer: Answer, results: list[_Result]) -> list[str]:
+def _observations(trial: Trial, answer: Answer, results: list[_Result]) -> list[str]:
     """Say what can be seen of a wrong answer, without guessing where it comes from."""
     expected = trial.expected()
     if expected is None:
@@ -574,25 +620,29 @@ def _observations(trial: _Trial, answer: Answer, results: list[_Result]) -> list
     return seen
 
 
-def _leaks(trial: _Trial, answer: Answer | None) -> bool:
+def _leaks(trial: Trial, answer: Answer | None) -> bool:
     """Whether the result of a sample depends on another sample."""
+    if not answer or not trial.inputs:
+        return False
     size = len(next(iter(trial.inputs.values())))
-    if not answer or any(x.ndim < 3 or len(x) != size for x in answer):
+    if any(x.ndim < 3 or len(x) != size for x in answer):
         return False
     inputs = {name: x.clone() for name, x in trial.inputs.items()}
     for x in inputs.values():
         if x.is_floating_point():
-            x[0] = _random(*x[0].shape, seed=9)
+            x[0] = random_numbers(*x[0].shape, seed=9)
     changed = _run(replace(trial, inputs=inputs))
     return not _equal(tuple(x[1:] for x in changed), tuple(x[1:] for x in answer))
 
 
-def _gradient_note(trial: _Trial) -> str:
+def _gradient_note(trial: Trial) -> str:
     """Say what is wrong with gradients through a right result, if anything.
 
     Raises:
         CheckFailed: an input or parameter gets no gradient at all.
     """
+    if not trial.gradients or not trial.inputs:
+        return ""
     inputs = {
         name: x.clone().requires_grad_(x.is_floating_point()) for name, x in trial.inputs.items()
     }

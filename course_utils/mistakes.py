@@ -42,6 +42,7 @@ class Mistake:
     look: str
 
 
+@torch.no_grad()
 def explain(
     steps: Sequence[str], observed: Sequence[tuple[dict[str, object], Answer | None]], most: int = 3
 ) -> list[tuple[Mistake, ...]]:
@@ -90,7 +91,7 @@ def _search(
     given: dict[str, object],
     answer: Answer | None,
 ) -> Iterator[tuple[Mistake, ...]]:
-    """Yield each combination of ``size`` mistakes that gives the answer (any answer, if None).
+    """Yield all combinations of up to ``size`` mistakes that give the answer (any, if None).
 
     Combinations share the steps before they part, and end with the first returned tensor that is
     not the learner's: this is what makes three at once affordable.
@@ -99,8 +100,7 @@ def _search(
 
     def walk(done: int, state: dict[str, object], chosen: tuple[Mistake, ...]):
         if done == len(steps):
-            if len(chosen) == size:
-                yield chosen
+            yield chosen
             return
         step = steps[done]
         for mistake in (None, *options[step]) if len(chosen) < size else (None,):
@@ -112,8 +112,7 @@ def _search(
             if answer is None or _agrees(step, after, answer):
                 yield from walk(done + 1, after, (*chosen, mistake) if mistake else chosen)
 
-    with torch.no_grad():
-        yield from walk(0, given, ())
+    return walk(0, given, ())
 
 
 def _agrees(step: str, state: dict[str, object], answer: Answer) -> bool:
@@ -187,6 +186,54 @@ ATTENTION = (
     *("weights", "returned_weights", "values", "mixed"),
 )
 MULTI_HEAD = tuple(step for step in REFERENCE if step != "split")
+
+# The smaller exercises have steps of their own.
+REFERENCE |= {
+    "factor": lambda s: _number(1 / math.sqrt(s.embed_dim / s.num_heads)),
+    "dots": lambda s: torch.einsum("qd,qld->ql", s.query, s.key),
+    "softened": lambda s: s.dots / math.sqrt(s.query.shape[-1]) if s.is_scaled else s.dots,
+    "share_axis": lambda s: -1,
+    "at_scores": lambda s: _softmax_gradient(s.softened, s.upstream, s.share_axis),
+    "norms": lambda s: s.at_scores.norm(dim=-1),
+    "own": lambda s: s.head * _head_dim(s) + torch.arange(_head_dim(s)),
+    "own_weight": lambda s: s.weight[s.own],
+    "own_bias": lambda s: s.bias[s.own],
+    "thirds": lambda s: lambda x: x.chunk(3),
+    "out_weight": lambda s: s.theirs["out_proj.weight"],
+    "copied_weights": lambda s: torch.cat([*s.thirds(s.theirs["in_proj_weight"]), s.out_weight]),
+    "in_biases": lambda s: s.thirds(s.theirs["in_proj_bias"]),
+    "out_bias": lambda s: s.theirs["out_proj.bias"],
+    "copied_biases": lambda s: torch.cat([*s.in_biases, s.out_bias]),
+    "seen": lambda s: s.normed,
+    "maps": lambda s: s.maps_of(s.seen),
+    "returned_maps": lambda s: s.maps,
+}
+ATTENTION_SCALE = ("order", "factor")
+GRADIENT_NORMS = ("order", "dots", "softened", "share_axis", "at_scores", "norms")
+HEAD_PROJECTION = ("order", "own", "own_weight", "own_bias")
+COPY_WEIGHTS = (
+    *("order", "thirds", "out_weight", "copied_weights", "in_biases", "out_bias", "copied_biases"),
+)
+PER_HEAD_WEIGHTS = ("order", "seen", "maps", "returned_maps")
+
+
+def _number(x: float) -> Tensor:
+    return torch.tensor(x, dtype=torch.float64)
+
+
+def _head_dim(s: SimpleNamespace) -> int:
+    return len(s.weight) // s.num_heads
+
+
+def _softmax_gradient(scores: Tensor, upstream: Tensor, axis: int) -> Tensor:
+    weights = torch.softmax(scores, dim=axis)
+    return weights * (upstream - (weights * upstream).sum(axis, keepdim=True))
+
+
+def _by_head(s: SimpleNamespace, x: Tensor) -> list[Tensor]:
+    """Read (3D, ...) as q, k, v of head 0, then of head 1, and so on."""
+    by_head = x.unflatten(0, (s.num_heads, 3, -1))
+    return [by_head[:, part].flatten(0, 1) for part in range(3)]
 
 
 # --- The registry --------------------------------------------------------------------------------
@@ -374,6 +421,141 @@ MISTAKES: tuple[Mistake, ...] = (
         "the bias of out_proj is added once for each head",
         "The sum over heads takes one block of out_proj.weight each, and the bias once.",
         "how often out_proj, or its bias, is used for one token"),
+    # The smaller exercises.
+    Mistake("factor-by-embed-dim", ("M14",), "factor",
+        lambda s: _number(1 / math.sqrt(s.embed_dim)),
+        "the factor is 1/√D instead of 1/√d_h",
+        "One dot product runs over the d_h features of a head, not over all D.",
+        "how many features go into one score"),
+    Mistake("factor-without-root", (), "factor", lambda s: _number(s.num_heads / s.embed_dim),
+        "the factor is 1/d_h, without the root",
+        "A sum of d_h terms spreads like √d_h; dividing by more makes the weights too flat.",
+        "whether the variance or the size of a dot product grows like d_h"),
+    Mistake("factor-upside-down", (), "factor",
+        lambda s: _number(math.sqrt(s.embed_dim / s.num_heads)),
+        "the factor is √d_h: the scores would grow",
+        "Scores are multiplied by this factor, and should shrink.",
+        "whether multiplying by your number makes the scores larger or smaller"),
+    Mistake("factor-by-num-heads", (), "factor", lambda s: _number(1 / math.sqrt(s.num_heads)),
+        "the factor is 1/√H",
+        "What grows a score is the width of a head, not how many heads there are.",
+        "how many features go into one score"),
+    Mistake("factor-of-one", ("M16",), "factor", lambda s: _number(1.0),
+        "the factor is 1: no scale at all",
+        "Unscaled scores grow with d_h; the softmax saturates.",
+        "the table of variances in this lesson"),
+    Mistake("scaled-ignored", ("M16",), "softened", lambda s: s.dots,
+        "the scores are never scaled",
+        "With scaled=True they should be divided by √d first.",
+        "what becomes of the argument scaled"),
+    Mistake("always-scaled", (), "softened", lambda s: s.dots / math.sqrt(s.query.shape[-1]),
+        "the scores are scaled even with scaled=False",
+        "The experiment compares the two; both sides are now the same.",
+        "what becomes of the argument scaled"),
+    Mistake("scaled-without-root", (), "softened",
+        lambda s: s.dots / s.query.shape[-1] if s.is_scaled else s.dots,
+        "the scores are divided by d, without the root",
+        "A sum of d terms spreads like √d; dividing by more makes the softmax too soft.",
+        "the line that scales"),
+    Mistake("shared-over-queries", ("M12",), "share_axis", lambda s: 0,
+        "the softmax runs over the queries",
+        "Each query shares out 1 among its keys, and those are the last axis.",
+        "the dim of the softmax"),
+    Mistake("gradient-at-dot-products", (), "at_scores",
+        lambda s: REFERENCE["at_scores"](s) / (math.sqrt(s.query.shape[-1]) if s.is_scaled else 1),
+        "the gradient is taken before the scale, at the bare dot products",
+        "Asked is what reaches the scores that go into softmax.",
+        "which tensor has requires_grad: the one before the division, or the one after it?"),
+    Mistake("gradient-at-weights", (), "at_scores", lambda s: s.upstream,
+        "the gradient is the one at the weights, where it starts",
+        "Softmax lies between: at the scores, little of it may be left.",
+        "whose gradient you measure"),
+    Mistake("norms-squared", (), "norms", lambda s: s.at_scores.square().sum(-1),
+        "the norms are squared",
+        "The size of a vector is the root of the sum of its squares.",
+        "how the norm is taken"),
+    Mistake("norms-over-queries", (), "norms", lambda s: s.at_scores.norm(dim=0),
+        "the norm runs over the queries",
+        "Asked is one number for each query, so the keys are summed over.",
+        "the dim of the norm"),
+    Mistake("one-norm", (), "norms", lambda s: s.at_scores.norm(),
+        "there is one norm for all queries together",
+        "Asked is one number for each query.",
+        "whether the norm is told its axis"),
+    Mistake("block-of-columns", ("M07",), "own_weight", lambda s: s.weight[:, s.own],
+        "the block is made of columns",
+        "torch stores (out, in): columns are inputs, and a head reads all of the input.",
+        "which axis of the weight is cut"),
+    Mistake("block-of-columns-turned", ("M07",), "own_weight", lambda s: s.weight[:, s.own].T,
+        "the block is made of columns, turned round",
+        "torch stores (out, in): columns are inputs, and a head reads all of the input.",
+        "which axis of the weight is cut"),
+    Mistake("block-reads-a-slice", ("M06",), "own_weight", lambda s: s.weight[s.own][:, s.own],
+        "the block is cut on both sides, (d_h, d_h)",
+        "A head is not a slice of the token: it reads all D features.",
+        "whether anything is cut from the inputs"),
+    Mistake("block-interleaved", ("M10",), "own",
+        lambda s: s.head + s.num_heads * torch.arange(_head_dim(s)),
+        "the head takes every H-th row",
+        "Head h holds neighbours, features h·d_h to (h+1)·d_h.",
+        "the step of your slice"),
+    Mistake("always-head-0", (), "own", lambda s: torch.arange(_head_dim(s)),
+        "it is always the block of head 0",
+        "Each head has rows of its own.",
+        "what becomes of the argument head"),
+    Mistake("counts-heads-from-1", (), "own",
+        lambda s: (s.head - 1) * _head_dim(s) + torch.arange(_head_dim(s)),
+        "heads are counted from 1",
+        "head counts from 0, as everywhere in this course.",
+        "where the rows of head 0 begin"),
+    Mistake("whole-bias", (), "own_bias", lambda s: s.bias,
+        "the bias is the whole one, (D,)",
+        "A head's own layer makes d_h features, and needs a bias for each of those.",
+        "the bias that is returned"),
+    *(
+        Mistake("copied-in-another-order", ("M34",), "thirds",
+            lambda s, places=places: lambda x: [x.chunk(3)[i] for i in places],
+            f"q_proj, k_proj and v_proj get {', '.join('QKV'[i] for i in places)}",
+            "They are stacked as [Q; K; V].",
+            "which third goes into which projection")
+        for places in ((0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
+    ),
+    Mistake("copied-by-head", ("M10", "M34"), "thirds", lambda s: lambda x: _by_head(s, x),
+        "the rows of in_proj are read as q, k, v of head 0, then of head 1, and so on",
+        "Some code bases store them like this; torch stacks all of Q, all of K, all of V.",
+        "how in_proj_weight is cut"),
+    Mistake("out-proj-not-copied", (), "out_weight",
+        lambda s: s.old[0][-s.embed_dim :],
+        "the weight of out_proj is not copied",
+        "Without it the heads are mixed in another way.",
+        "whether all four layers are filled"),
+    Mistake("copied-turned-round", (), "copied_weights",
+        lambda s: torch.cat([w.T for w in REFERENCE["copied_weights"](s).split(s.embed_dim)]),
+        "the weights are transposed",
+        "Both layers store (out, in): nothing needs turning.",
+        "each .T"),
+    Mistake("in-biases-not-copied", (), "in_biases",
+        lambda s: s.old[1][: 3 * s.embed_dim].chunk(3),
+        "the biases of q_proj, k_proj and v_proj are not copied",
+        "torch starts them at 0, so that a fresh layer hides this; a trained one does not.",
+        "in_proj_bias"),
+    Mistake("out-bias-not-copied", (), "out_bias", lambda s: s.old[1][-s.embed_dim :],
+        "the bias of out_proj is not copied",
+        "torch starts it at 0, so that a fresh layer hides this; a trained one does not.",
+        "out_proj.bias"),
+    Mistake("input-not-normalised", (), "seen", lambda s: s.x,
+        "the attention is given x itself",
+        "Inside the block it sees what norm makes of x.",
+        "the first line of the block's forward"),
+    Mistake("maps-averaged", ("M29", "M46"), "returned_maps", lambda s: s.maps.mean(1),
+        "the weights are still averaged over the heads",
+        "An average hides what single heads do; asked is (N, H, L, L).",
+        "what the layer is asked for"),
+    Mistake("average-repeated", ("M29", "M46"), "returned_maps",
+        lambda s: s.maps.mean(1, keepdim=True).expand_as(s.maps),
+        "each head is given a copy of the average",
+        "From the average alone nobody can tell the heads apart again.",
+        "what the layer is asked for"),
 )
 # fmt: on
 
