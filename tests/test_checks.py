@@ -410,6 +410,20 @@ def test_one_line_is_printed(capsys):
     ]
 
 
+class SelfAttention(Base):
+    def forward(self, query):
+        return self.attend(query, query, query, None)
+
+
+def test_what_takes_no_mask_or_no_key_is_checked_without(capsys):
+    assert check_scaled_dot_product_attention(lambda q, k, v: by_einsum(q, k, v))
+    assert "right on 4 inputs (one head and many, L_q ≠ L_k, without a mask)" in (
+        capsys.readouterr().out
+    )
+    assert check_multi_head_attention(SelfAttention)
+    assert "right on 3 inputs (self-attention, without a mask, in" in capsys.readouterr().out
+
+
 def test_gradients_that_cannot_be_used_are_noted(capsys):
     def minus_infinity(query, key, value, mask=None):
         scores = query @ key.mT / math.sqrt(query.shape[-1])
@@ -508,6 +522,14 @@ def test_torchs_own_not_implemented_error_is_an_attempt():
     message = str(failure(check_split_heads, lambda x, num_heads: x.long().softmax(-1)))
     assert 'NotImplementedError: "softmax' in message
 
+    class WrongNumbers(Base):
+        def __init__(self, embed_dim, num_heads):
+            super().__init__(embed_dim, num_heads)
+            torch.arange(3).normal_()
+
+    message = str(failure(check_multi_head_attention, WrongNumbers))
+    assert 'NotImplementedError: "normal' in message
+
 
 def test_a_part_left_open_is_an_attempt():
     def no_mask_yet(query, key, value, mask=None):
@@ -561,7 +583,7 @@ def test_a_wrong_kind_of_result_gets_a_sentence(fn, sentence):
     [
         (lambda *x: (by_einsum(*x)[0], None), "weights is of type NoneType"),
         (lambda *x: (*by_einsum(*x), 0), "returned 3 things; expected output, weights"),
-        (lambda q, k, v: by_einsum(q, k, v), "takes 3 positional arguments but 4 were given"),
+        (lambda q, k: (q, k), "takes 2 positional arguments but 3 were given"),
         (lambda *x: tuple(y.detach() for y in by_einsum(*x)), "no gradient flows back to query"),
     ],
 )

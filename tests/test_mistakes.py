@@ -406,10 +406,10 @@ def test_an_error_must_be_explained_too():
 
 
 def test_every_entry_is_complete():
-    ids = [mistake.id for mistake in MISTAKES]
-    assert len(ids) == len(set(ids)) >= 40
+    assert len({mistake.id for mistake in MISTAKES}) >= 40
+    assert all(STEP[mistake.id] == mistake.step for mistake in MISTAKES), "one id, one step"
     for mistake in (*MISTAKES, DROPOUT):
-        assert re.fullmatch(r"[a-z]+(-[a-z]+)+", mistake.id)
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", mistake.id)
         assert all(re.fullmatch(r"M\d\d", row) for row in mistake.rows)
         assert mistake.step in REFERENCE or mistake is DROPOUT
         assert mistake.why.endswith(".")
@@ -423,4 +423,4 @@ def test_every_entry_is_complete():
 def test_the_rows_of_the_catalogue_about_code_are_covered():
     rows = {row for mistake in (*MISTAKES, DROPOUT) for row in mistake.rows}
     wanted = {2, 3, 6, 9, 10, 12, 13, 14, 16, 17, 18, 19, 20, 21, 22, 23, 29, 31, 33, 37}
-    assert rows == {f"M{row:02}" for row in wanted}
+    assert rows >= {f"M{row:02}" for row in wanted}
