@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from functools import cache
 from html import escape
 from pathlib import Path
+from string import ascii_lowercase
 
 import ipywidgets as widgets
 
@@ -28,7 +29,8 @@ STYLE = """<style>
 .aq .widget-html-content{color:var(--jp-content-font-color1,#000);line-height:1.5;
 font-size:var(--jp-content-font-size1,14px)}
 .aq .widget-html-content p{margin:4px 0}
-.aq code{white-space:pre-wrap;padding:1px 3px;background:var(--jp-layout-color2,#eee)}
+.aq code{display:inline-block;max-width:100%;box-sizing:border-box;white-space:pre-wrap;
+padding:0 3px;background:var(--jp-layout-color2,#eee)}
 .aq .widget-radio{width:auto;height:auto;margin:0 2px}
 .aq .widget-radio-box{flex:1 1 auto;max-width:none;margin:0!important;padding:0}
 .aq .widget-radio-box label{display:flex;align-items:flex-start;gap:8px;width:auto;height:auto;
@@ -133,8 +135,8 @@ class Prediction(_Asked):
         self._entered = False
         answer = self._control.value
         if not answer or not answer.strip():
-            do = "choose one of the answers" if self._kind == "choice" else "write your answer"
-            self._say(f"○ Nothing to check yet: {do} first.")
+            do = "choose" if self._kind == "choice" else "write"
+            self._say(f"○ Nothing to check yet: {do} your answer first.")
             return
         meant = self._read(answer)
         if not meant:  # nothing that could be right or wrong, so it is no try
@@ -205,14 +207,15 @@ class Quiz(_Asked):
         self.state = {"quiz": quiz_id, "answers": None, "right": None, "of": len(self._questions)}
         extra = {NOT_SURE: "?"} if entry.get("not_sure") else {}
         self._letters = [
-            dict(zip(question["choices"], "abcdef", strict=False)) | extra
+            dict(zip(question["choices"], ascii_lowercase, strict=False)) | extra
             for question in self._questions
         ]
         self._controls = [_radio(list(letters)) for letters in self._letters]
         self._notes = [widgets.HTML() for _ in self._questions]
-        parts = [widgets.HTML(_html(entry.get("intro", "")))]
+        parts = [widgets.HTML(_html(entry["intro"]))] if "intro" in entry else []
         for k, question in enumerate(self._questions):
             asked = widgets.HTML(_html(f"{k + 1}. {question['question']}"))
+            asked.layout.margin = "10px 2px 0"
             parts += [asked, self._controls[k], self._notes[k]]
         super().__init__(parts, "Hand in", self.hand_in)
 
@@ -249,7 +252,7 @@ class Quiz(_Asked):
         }
         if self._entry["feedback"]:
             for is_right, question, note in zip(right, self._questions, self._notes, strict=True):
-                mark = "✓ Right." if is_right else f"✗ No: {question['right']}."
+                mark = "✓ Right." if is_right else f"✗ No. Right is “{question['right']}”."
                 note.value = _html(f"{mark} {question['why']}")
         after = self._entry.get("after", "")
         self._say(f"{sum(right)} of {len(right)} right. {after} {self._note_score()}")
@@ -328,6 +331,6 @@ def _radio(choices: Sequence[str]) -> widgets.RadioButtons:
 
 
 def _html(text: str) -> str:
-    """A text as HTML: everything escaped, and `code` between backticks as code."""
+    """A text as HTML: everything escaped, `code` as code, an empty line between paragraphs."""
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text.strip()))
-    return f"<p>{text}</p>" if text else ""
+    return "".join(f"<p>{part}</p>" for part in text.split("\n\n") if part)

@@ -772,11 +772,11 @@ def test_a_number_may_be_a_little_off_if_the_question_says_so():
     assert said(asked) == "✗ Not yet. Count again. Try again."
 
 
-@pytest.mark.parametrize(("entry", "do"), [(CHOICE, "choose one"), (SHAPE, "write your answer")])
+@pytest.mark.parametrize(("entry", "do"), [(CHOICE, "choose"), (SHAPE, "write")])
 def test_checking_nothing_says_so(entry, do):
     asked = ask(entry)
     button_of(asked).click()
-    assert said(asked).startswith(f"○ Nothing to check yet: {do}")
+    assert said(asked).startswith(f"○ Nothing to check yet: {do} your answer")
     assert asked.state["tries"] == 0
 
 
@@ -826,6 +826,14 @@ def test_enter_submits_what_was_typed_before():
     assert asked.state["right"] is True
 
 
+def test_leaving_the_field_later_submits_nothing():
+    asked = ask(SHAPE)
+    enter(asked._control)
+    types(asked._control, "2, 5, 5")
+    types(asked._control, "2, 3, 5")
+    assert asked.state["answer"] == "2, 5, 5"
+
+
 def test_the_button_submits():
     asked = ask(SHAPE)
     types(asked._control, "2, 3, 5, 5")
@@ -854,6 +862,10 @@ def test_a_question_is_text_with_code():
     asked = ask(CHOICE, question="Is `a < b` & c?")
     shown = [child.value for child in asked.children if type(child).__name__ == "HTML"]
     assert "<p>Is <code>a &lt; b</code> &amp; c?</p>" in shown
+
+
+def test_an_empty_line_starts_a_paragraph():
+    assert questions._html("One\n`1`.\n\nTwo.\n") == "<p>One\n<code>1</code>.</p><p>Two.</p>"
 
 
 def test_feedback_is_a_polite_live_region(tmp_path, monkeypatch):
@@ -997,7 +1009,7 @@ def test_feedback_after_each_question_says_why(folder):
     assert notes(asked) == ["", "", ""]
     asked.answer("a b a")
     first, second, _ = QUIZZES["lesson-01"]["questions"]
-    assert notes(asked)[0] == f"✗ No: {first['right']}. {first['why']}"
+    assert notes(asked)[0] == f"✗ No. Right is “{first['right']}”. {first['why']}"
     assert notes(asked)[1] == f"✓ Right. {second['why'].strip()}"
 
 
