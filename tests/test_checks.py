@@ -445,13 +445,15 @@ def test_gradients_that_cannot_be_used_are_noted(capsys):
 
 def test_nothing_of_torch_is_left_changed():
     torch.manual_seed(3)
-    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    torch.set_num_threads(2)
+    state = torch.get_rng_state()
     with torch.no_grad():
         check_multi_head_attention(OneFusedProjection)
         failure(check_split_heads, lambda x, num_heads: torch.rand(2, 2))
         assert not torch.is_grad_enabled()
     assert torch.equal(state, torch.get_rng_state())
-    assert torch.get_num_threads() == threads
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(1)
 
 
 # --- Not attempted -------------------------------------------------------------------------------
