@@ -15,6 +15,7 @@ import threading
 import time
 import urllib.request
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 import nbformat
@@ -25,7 +26,6 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-WIDGET = "application/vnd.jupyter.widget-view+json"
 PATIENCE = 90  # seconds; only a failure waits that long
 
 NO_CHROMIUM = (
@@ -244,9 +244,9 @@ class Kernel:
         self._socket.close()
 
 
-# What every explorer holds, by its model id.
+# What every explorer holds, by the number of the cell that shows it.
 EXPLORERS = """__import__("json").dumps({
-    widget.model_id: {
+    number: {
         "state": widget.state,
         "controls": {
             name: {
@@ -257,7 +257,7 @@ EXPLORERS = """__import__("json").dumps({
             for name, control in widget.controls.items()
         },
     }
-    for widget in __import__("ipywidgets").widgets.widget._instances.values()
+    for number, widget in Out.items()
     if type(widget).__name__ == "Explorer"
 })"""
 
@@ -292,8 +292,13 @@ READ_OUTPUT = """async (output) => {
 }"""
 
 
-def is_explorer(stored: dict) -> bool:
-    return stored["text/plain"].startswith("Explorer: ")
+class Explorer(NamedTuple):
+    """Where an explorer stands, and what its notebook has stored of it."""
+
+    cell: int  # counted from 0, Markdown too
+    output: int
+    number: int  # the execution count
+    picture: str | None
 
 
 class Lesson:
@@ -344,29 +349,26 @@ class Lesson:
     def stored(self) -> nbformat.NotebookNode:
         return nbformat.read(self.path, as_version=4)
 
-    def explorers(self) -> list[tuple[int, int, dict]]:
-        return [widget for widget in self.widgets() if is_explorer(widget[2])]
-
-    def widgets(self) -> list[tuple[int, int, dict]]:
-        """Cell, output and stored data of each explorer or other widget, as the file has them."""
+    def explorers(self) -> list[Explorer]:
+        """Every explorer in the file as it is now."""
         return [
-            (i, j, output.data)
+            Explorer(i, j, cell.execution_count, output.data.get("image/png"))
             for i, cell in enumerate(self.stored().cells)
             for j, output in enumerate(cell.get("outputs", ()))
-            if WIDGET in output.get("data", {})
+            if output.get("data", {}).get("text/plain", "").startswith("Explorer: ")
         ]
 
-    def output(self, cell: int, output: int):
-        """Where the page shows an output; scrolled to, as a reader would."""
+    def output(self, explorer: Explorer):
+        """Where the page shows an explorer; scrolled to, as a reader would."""
         area = self.tab.page.locator(
-            f".jp-Notebook-cell[data-windowed-list-index='{cell}'] .jp-Cell-outputArea > "
-            f".jp-OutputArea-child:nth-of-type({output + 1}) > .jp-OutputArea-output"
+            f".jp-Notebook-cell[data-windowed-list-index='{explorer.cell}'] .jp-Cell-outputArea > "
+            f".jp-OutputArea-child:nth-of-type({explorer.output + 1}) > .jp-OutputArea-output"
         )
         area.scroll_into_view_if_needed()
         return area
 
-    def shown(self, cell: int, output: int) -> dict:
-        return self.output(cell, output).evaluate(READ_OUTPUT)
+    def shown(self, explorer: Explorer) -> dict:
+        return self.output(explorer).evaluate(READ_OUTPUT)
 
 
 @pytest.fixture(scope="session", params=NOTEBOOKS, ids=lambda path: path.stem)
