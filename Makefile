@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 LAB_FLAGS ?=
+STUDENT ?= student
 
 .PHONY: help install lab test test-browser execute student lint clean
 
@@ -49,11 +50,11 @@ execute: install
 
 # The copy for learners: solution cells are tagged, and every output goes.
 student: install
-	$(BIN)/jupyter nbconvert --to notebook --output-dir student $(NOTEBOOKS) \
+	$(BIN)/jupyter nbconvert --to notebook --output-dir $(STUDENT) $(NOTEBOOKS) \
 		--TagRemovePreprocessor.enabled=True \
 		--TagRemovePreprocessor.remove_cell_tags=solution \
 		--ClearOutputPreprocessor.enabled=True
-	cp notebooks/mistakes.md student/
+	cp notebooks/mistakes.md $(STUDENT)
 
 lint: install
 	$(BIN)/ruff check

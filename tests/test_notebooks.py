@@ -80,14 +80,42 @@ class TestLesson:
         text = prose(notebook)
         for heading in ("## Shape ledger", "## Promises kept", "## Before you go"):
             assert text.count(heading) == 1, heading
-        assert text.count("**Predict:**") >= 4
+        code = "\n".join(cell.source for cell in cells(notebook, "code"))
+        assert 4 <= len(re.findall(r"^predict\(", code, re.M)) <= 7
+        assert re.search(r"^quiz\(\"lesson-0\d\"\)$", code, re.M)
         assert "### Further reading" in text
         recall = text[text.index("## Before you go") :]
         assert recall.count("<details>") == recall.count("</details>") == 2
 
     def test_starts_with_arithmetic(self, path):
         early = "".join(cell.source for cell in read(path).cells[:6] if cell.cell_type == "code")
-        assert re.search(r"[@*/]|\.sum\(|torch\.tensor|torch\.zeros", early)
+        assert re.search(r" @ |\* key\)|mha\(x", early)
+
+    def test_asks_before_its_explorer(self, path):
+        code = [cell.source for cell in cells(read(path), "code")]
+        shown = [i for i, source in enumerate(code) if "= explore_" in source]
+        for i in shown:
+            assert any("predict(" in source for source in code[max(0, i - 2) : i])
+
+    def test_has_exercises_with_check_hint_and_solution(self, path):
+        """Both states are stored: the stub not attempted, and the hidden solution right."""
+        notebook = read(path)
+        order = [cell.id for cell in notebook.cells]
+        exercises = [cell for cell in notebook.cells if "exercise" in cell.metadata.get("tags", ())]
+        assert len(exercises) >= 2
+        for cell in exercises:
+            assert "check_" in cell.source
+            assert stored_text(cell).startswith("○ "), cell.id
+        solutions = [cell for cell in notebook.cells if "solution" in cell.metadata.get("tags", ())]
+        assert len(solutions) >= 2
+        for cell in solutions:
+            assert cell.metadata.jupyter.source_hidden
+            assert set(re.findall(r"^\S", stored_text(cell), re.M)) == {"✓"}, cell.id
+            (hint,) = [c for c in notebook.cells if c.id == cell.id.replace("solution", "hint")]
+            assert hint.source.startswith("<details><summary>Hint")
+            assert order.index(hint.id) < order.index(cell.id)
+        words = [cell.source for cell in notebook.cells if cell.id.startswith("ex-")]
+        assert sum(bool(re.search(r"\*About \d+ minutes, \w+\.\*", w)) for w in words) >= 2
 
     def test_is_written_in_small_steps(self, path):
         notebook = read(path)
@@ -95,7 +123,7 @@ class TestLesson:
         lines = [len(cell.source.splitlines()) for cell in cells(notebook, "code")]
         assert statistics.median(words) <= 60
         assert max(words) <= 150
-        assert statistics.median(lines) <= 10
+        assert statistics.median(lines) <= 8
         assert max(lines) <= 30
 
     def test_has_an_explorer_with_a_picture(self, path):
@@ -103,12 +131,12 @@ class TestLesson:
             output.data
             for cell in cells(read(path), "code")
             for output in cell.outputs
-            if "application/vnd.jupyter.widget-view+json" in output.get("data", {})
+            if output.get("data", {}).get("text/plain", "").startswith("Explorer: ")
         ]
         assert shown
         for data in shown:
             assert "image/png" in data
-            assert data["text/plain"].startswith("Explorer: ")
+            assert "application/vnd.jupyter.widget-view+json" in data
             assert "\n" not in data["text/plain"]
 
     def test_links_lead_somewhere(self, path):
@@ -156,10 +184,9 @@ def test_a_changed_or_stripped_output_is_noticed(tmp_path):
         capture_output=True,
         text=True,
     )
-    by_file = {
-        name: verdict
-        for verdict, name in re.findall(r"^(PASSED|FAILED) (\w+)\.ipynb::Cell 1", run.stdout, re.M)
-    }
+    check = len(cells(lesson, "code")) - 1
+    verdicts = re.findall(rf"^(PASSED|FAILED) (\w+)\.ipynb::Cell {check}\b", run.stdout, re.M)
+    by_file = {name: verdict for verdict, name in verdicts}
     expected = {"untouched": "PASSED", "changed": "FAILED", "stripped": "FAILED"}
     assert by_file == expected, run.stdout
 
@@ -191,6 +218,10 @@ def test_hygiene_can_fail(spoil, said):
     spoil(lesson)
     (problem,) = hygiene(lesson)
     assert said in problem
+
+
+def stored_text(cell) -> str:
+    return "".join(output.get("text", "") for output in cell.outputs)
 
 
 def stream(name: str, text: str):

@@ -1,0 +1,143 @@
+"""The course as it is used: the hand-out copy, own solutions, the page of mistakes."""
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+
+from course_utils.mistakes import DROPOUT, MISTAKES
+
+ROOT = Path(__file__).parent.parent
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+ROWS = [f"M{n:02}" for n in (*range(1, 18), 29, 30, 31, 34, 37, 38, 39, 46)]  # lessons 1 to 5
+
+
+def tagged(notebook, tag: str) -> list:
+    return [cell for cell in notebook.cells if tag in cell.metadata.get("tags", ())]
+
+
+def run(notebook, replaced: dict[str, str] | None = None) -> tuple[dict, dict]:
+    """Run a notebook without a kernel of its own; return its names and each cell's printed text."""
+    shell = InteractiveShell.instance()
+    shell.reset(new_session=True)
+    printed = {}
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                result = shell.run_cell((replaced or {}).get(cell.id, cell.source))
+            printed[cell.id] = out.getvalue()
+            assert result.success, f"{cell.id}: {result.error_in_exec}"
+    return shell.user_ns, printed
+
+
+@pytest.fixture(scope="module")
+def student(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("student")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    subprocess.run(
+        ["make", "-o", "install", "student", f"STUDENT={folder}", f"VENV={sys.prefix}"],
+        cwd=ROOT,
+        env=env,
+        check=True,
+        capture_output=True,
+    )
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(monkeypatch, tmp_path):
+    """Lessons switch gradients off and set the print format; other tests must not notice."""
+    monkeypatch.chdir(tmp_path)
+    yield
+    torch.set_grad_enabled(True)
+    torch.set_printoptions(profile="default")
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_the_hand_out_copy_holds_no_solution_and_runs(path, student):
+    lesson = nbformat.read(path, as_version=4)
+    copy = nbformat.read(student / path.name, as_version=4)
+    solutions = tagged(lesson, "solution")
+    assert len(copy.cells) == len(lesson.cells) - len(solutions)
+    text = (student / path.name).read_text()
+    assert not re.search("solved", text, re.I), "a solution, or what it printed, is left"
+    for cell in solutions:
+        assert cell.source not in [other.source for other in copy.cells]
+    assert not any(cell.get("outputs") for cell in copy.cells)
+
+    _, printed = run(copy)
+    for cell in tagged(copy, "exercise"):
+        assert printed[cell.id].startswith("○ "), f"{cell.id}: {printed[cell.id]}"
+
+
+@pytest.mark.parametrize(
+    ("lesson", "exercise", "learners", "used_as"),
+    [
+        ("01", "ex-attention", "my_attention", None),
+        ("03", "ex-split", "my_split_heads", "split_heads"),
+        ("04", "ex-class", "MyMultiHeadAttention", "MultiHeadAttention"),
+    ],
+)
+def test_a_right_solution_is_used_from_there_on(lesson, exercise, learners, used_as):
+    """Put the solution where a learner would, and see the notebook go on with it."""
+    (path,) = [path for path in LESSONS if path.name.startswith(lesson)]
+    notebook = nbformat.read(path, as_version=4)
+    (stub,) = [cell for cell in notebook.cells if cell.id == exercise]
+    (solution,) = [cell for cell in notebook.cells if cell.id == f"{exercise}-solution"]
+    head, _, _ = solution.source.rpartition("\n\n\n")
+    solved = re.search(r"^(?:def|class) (\w+)", head, re.M)[1]
+    own = head.replace(solved, learners) + stub.source[stub.source.index("\n\n\nif check_") :]
+    names, printed = run(notebook, {exercise: own})
+    assert printed[exercise].startswith("✓ ")
+    if used_as:
+        assert names[used_as] is names[learners]
+
+
+# --- the page of mistakes -------------------------------------------------------------------------
+
+
+def page() -> dict[str, tuple[list, set]]:
+    """Row to its links (file and heading) and the mistakes that checks name."""
+    rows = {}
+    for line in (ROOT / "notebooks" / "mistakes.md").read_text().splitlines():
+        if match := re.match(r"\| (M\d\d)", line):
+            links = re.findall(r"\]\(([\w.]+)#([^\s]+)\)", line)
+            rows[match[1]] = (links, set(re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)+)`", line)))
+    return rows
+
+
+def test_the_page_has_every_row_of_the_core_lessons():
+    assert sorted(page()) == ROWS
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_every_mistake_is_shown_where_the_page_says(row):
+    links, _ = page()[row]
+    assert links
+    for file, anchor in links:
+        notebook = nbformat.read(ROOT / "notebooks" / file, as_version=4)
+        assert tagged(notebook, row), f"{file} has no cell with the tag {row}"
+        prose = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+        headings = re.findall(r"^#+ (.+)$", prose, re.M)
+        assert anchor in [heading.replace(" ", "-") for heading in headings], anchor
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_page_names_what_the_checks_name(row):
+    _, named = page()[row]
+    assert named == {mistake.id for mistake in (*MISTAKES, DROPOUT) if row in mistake.rows}
+
+
+def test_no_cell_is_tagged_with_a_row_that_the_page_lacks():
+    for path in LESSONS:
+        for cell in nbformat.read(path, as_version=4).cells:
+            for tag in cell.metadata.get("tags", ()):
+                assert tag in (*ROWS, "exercise", "solution"), f"{path.name}: {tag}"
