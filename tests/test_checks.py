@@ -826,6 +826,22 @@ def test_dropout_in_eval_mode_is_named_with_whatever_else_is_wrong():
     assert "one mistake explains part of it." in str(failed)
 
 
+class BiasOncePerHead(Base):
+    """All biases start at 0, as in torch's own layer, and would hide the mistake."""
+
+    def __init__(self, embed_dim, num_heads):
+        super().__init__(embed_dim, num_heads)
+        nn.init.zeros_(self.out_proj.bias)
+
+    def attend(self, *inputs):
+        output, weights = super().attend(*inputs)
+        return output + (self.num_heads - 1) * self.out_proj.bias, weights
+
+
+def test_a_fresh_layer_does_not_hide_a_mistake_with_its_bias():
+    assert failure(check_multi_head_attention, BiasOncePerHead).mistakes == ("bias-once-per-head",)
+
+
 class ForgetsTheMaskInTrainMode(Base):
     def attend(self, query, key, value, mask):
         return super().attend(query, key, value, None if self.training else mask)
