@@ -255,7 +255,7 @@ def from_lines(signature: str, lines: Mapping[str, str], order: str) -> Callable
     Raises:
         ValueError: a letter that names no line, or comes twice.
     """
-    letters = [letter for letter in order.upper() if letter not in " ,"]
+    letters = [letter for letter in str(order).upper() if letter not in " ,"]
     if not set(letters) <= set(lines) or len(set(letters)) < len(letters):
         raise ValueError(
             f"order must be made of the letters {', '.join(lines)}, each at most once; "
