@@ -30,7 +30,7 @@ MAX_NUMBERS = 600  # cells of a figure that still get their number printed
 PAGE_WIDTH = 9  # inches
 _CELL = (0.7, 0.38)  # inches, width and height of a cell where there is room
 _DIGIT = 0.095  # inches a character of a number needs, space around included
-_LINE = 1.25 / 72  # inches a line of text needs for each point of its size
+_LINE = 1.15 / 72  # inches a line of text needs for each point of its size
 _TICK_SIZE, _SMALLEST, _TITLE_SIZE = 10, 7, 12  # points
 _PNG_DPI = 144
 _SCREEN_DPI = 80  # a 7-inch figure is 560 pixels wide, and fits a narrow window
@@ -415,7 +415,7 @@ def _draw_maps(
     highest = max(1.0, weights.max())
     row_names, column_names = ([_drawable(display_token(t)) for t in x] for x in (rows, columns))
     left = 0.45 + max(map(_inches, row_names))  # inches, with the word "query"
-    gap = 0.15
+    gap = 0.12
 
     def room(beside: float) -> float:  # inches for one map
         return (PAGE_WIDTH - left - beside) / per_row - gap
@@ -425,7 +425,7 @@ def _draw_maps(
         and height <= 40
         and room(0) / width >= _DIGIT * len(f"{highest:.2f}")
     )
-    bar = 0 if numbers else 0.9
+    bar = 0 if numbers else 0.75
     cell = min(room(bar) / width, _CELL[0])
     title_width = max(_inches(_drawable(title)) for title in titles) * _TITLE_SIZE / _TICK_SIZE
     map_width = max(cell * width, min(title_width, room(bar)), 0.8)

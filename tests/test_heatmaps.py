@@ -62,9 +62,9 @@ def numbers(axes):
 def examples():
     """One figure of each kind."""
     yield plot_attention(random_weights(3, 3), query_tokens=WORDS[:3], title="who looks at whom")
-    yield plot_attention(random_weights(40, 30))
+    yield plot_attention(random_weights(26, 30))
     yield plot_heads(random_weights(2, 3, 4))
-    yield plot_heads(random_weights(12, 9, 9))
+    yield plot_heads(random_weights(5, 9, 9))
     yield plot_head_split(12, 3)
     yield plot_curves([1, 2, 4], {"a": [1, 2, 3], "b": [3, 2, 1]}, x_label="x", y_label="y")
 
@@ -345,13 +345,14 @@ def assert_room_for_texts(figure):
 class TestRoomForTexts:
     @pytest.mark.parametrize("num_heads", [1, 2, 3, 4, 5, 6, 8, 12, 16])
     def test_any_number_of_heads(self, num_heads):
-        for length in (3, 8, 16) if num_heads <= 4 else (3, 16):
+        for length in (3, 8, 16) if num_heads <= 3 else (4, 16) if num_heads <= 8 else (16,):
             weights = random_weights(num_heads, length, length)
             assert_room_for_texts(plot_heads(weights, query_tokens=WORDS[:length]))
 
     @pytest.mark.parametrize("num_heads", [2, 5, 12])
-    def test_wide_names_beside_many_heads(self, num_heads):
+    def test_wide_or_many_names_beside_many_heads(self, num_heads):
         assert_room_for_texts(plot_heads(random_weights(num_heads, 7, 7), query_tokens=WIDE[:7]))
+        assert_room_for_texts(plot_heads(random_weights(num_heads, 22, 22)))
 
     @pytest.mark.parametrize("tokens", [WORDS, WIDE, ["a"]], ids=["words", "wide", "letters"])
     def test_one_map(self, tokens):
@@ -361,9 +362,9 @@ class TestRoomForTexts:
                 plot_attention(weights, query_tokens=(tokens * length)[:length], title="who")
             )
 
-    @pytest.mark.parametrize("shape", [(1, 6), (6, 1), (1, 1), (3, 30), (30, 3), (45, 4)])
+    @pytest.mark.parametrize("shape", [(1, 6), (6, 1), (1, 1), (3, 20), (30, 3), (60, 2)])
     def test_maps_that_are_not_square(self, shape):
-        for most in (1, 1000):
+        for most in (1, 10**6):
             assert_room_for_texts(plot_attention(most * random_weights(*shape)))
         keys = WIDE * 8  # far wider than the names beside the rows
         assert_room_for_texts(plot_attention(random_weights(*shape), key_tokens=keys[: shape[1]]))
