@@ -22,15 +22,6 @@ from course_utils.checks import (
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Small tensors gain nothing from threads, and two workers would fight for them."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def failure(check, learner):
     with pytest.raises(CheckFailed) as caught:
         check(learner)
@@ -445,6 +436,7 @@ def test_gradients_that_cannot_be_used_are_noted(capsys):
 
 def test_nothing_of_torch_is_left_changed():
     torch.manual_seed(3)
+    threads = torch.get_num_threads()
     torch.set_num_threads(2)
     state = torch.get_rng_state()
     with torch.no_grad():
@@ -453,7 +445,7 @@ def test_nothing_of_torch_is_left_changed():
         assert not torch.is_grad_enabled()
     assert torch.equal(state, torch.get_rng_state())
     assert torch.get_num_threads() == 2
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
 
 
 # --- Not attempted -------------------------------------------------------------------------------

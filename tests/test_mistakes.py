@@ -33,15 +33,6 @@ from course_utils.mistakes import (
 STEP = {mistake.id: mistake.step for mistake in (*MISTAKES, DROPOUT)}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Small tensors gain nothing from threads, and two workers would fight for them."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 # --- Learners ------------------------------------------------------------------------------------
 
 
