@@ -351,12 +351,16 @@ class Lesson:
 
     def explorers(self) -> list[Explorer]:
         """Every explorer in the file as it is now."""
-        return [
+        cells = self.stored().cells
+        found = [
             Explorer(i, j, cell.execution_count, output.data.get("image/png"))
-            for i, cell in enumerate(self.stored().cells)
+            for i, cell in enumerate(cells)
             for j, output in enumerate(cell.get("outputs", ()))
             if output.get("data", {}).get("text/plain", "").startswith("Explorer: ")
         ]
+        wanted = any("explore_" in cell.source for cell in cells if cell.cell_type == "code")
+        assert bool(found) == wanted, "the notebook was stored without the output of its explorers"
+        return found
 
     def output(self, explorer: Explorer):
         """Where the page shows an explorer; scrolled to, as a reader would."""
