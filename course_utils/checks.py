@@ -220,6 +220,7 @@ def _attention_trials(fn: Callable) -> Iterator[Trial]:
         ((3, 2), 4, 6, 7, 5, (3, 1, 4, 6), torch.float32),
         ((2, 2), 3, 3, 4, 4, (3, 3), torch.float64),
         ((3, 2), 5, 5, 7, 7, (5, 5), torch.float32),
+        ((1, 2), 1, 5, 7, 7, None, torch.float32),
         ((3, 2), 5, 5, 7, 7, (3, 2, 5, 5), torch.float32),
     ):
         if mask and not _takes(fn, "mask", 3):
@@ -409,6 +410,17 @@ def _is_stub(fn: object) -> bool:
     )
 
 
+def _has_lines(fn: object) -> bool:
+    """Whether a function holds more than a docstring and the line that a stub raises with."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
+    except (OSError, TypeError, SyntaxError, IndexError):
+        return False
+    return isinstance(tree, ast.FunctionDef) and not all(
+        isinstance(line, ast.Raise | ast.Pass | ast.Expr) for line in tree.body
+    )
+
+
 def _run(trial: Trial, *, dropout: bool = False) -> Answer:
     """Return the tensors that the learner's code makes of a trial, in float64.
 
@@ -429,9 +441,12 @@ def _tensors(result: object, names: tuple[str, ...]) -> Answer:
     if items and all(item is ... for item in items):
         raise _NotAttempted("part of it still returns `...`.")
     if result is None:
-        raise CheckFailed("your code returned None; is there a return line?")
+        raise CheckFailed(
+            "your code returned None; is there a return line, or is what it returns None?"
+        )
     if not 1 <= len(items) <= len(names):
-        raise CheckFailed(f"your code returned {len(items)} things; expected {', '.join(names)}.")
+        wanted = "two: " * (len(names) == 2) + ", ".join(names)
+        raise CheckFailed(f"your code returned {len(items)} things; expected {wanted}.")
     for name, x in zip(names, items, strict=False):
         if not isinstance(x, Tensor):
             kind = (
@@ -474,7 +489,8 @@ def check(
         with _undisturbed():
             count, note = _judge(learner, make_trials, steps)
     except _NotAttempted:
-        print(f"○ {name}: not attempted yet")
+        left = ": raise NotImplementedError is still there" if _has_lines(learner) else ""
+        print(f"○ {name}: {'not finished' if left else 'not attempted'} yet{left}")
         return False
     except CheckFailed as problem:
         raise CheckFailed(f"✗ {name}: {problem}", problem.explanations) from None
@@ -558,7 +574,11 @@ def _judge(learner: Callable | None, make_trials: Trials, steps: Sequence[str]) 
 
 
 def _explain(steps: Sequence[str], results: list[_Result]) -> list[tuple[Mistake, ...]]:
-    return explain(steps, [(trial.given, answer) for trial, answer in reversed(results)])
+    found = explain(steps, [(trial.given, answer) for trial, answer in reversed(results)])
+    if any("mask" in trial.inputs for trial, _ in results):
+        return found
+    # Without a mask, what is masked and what is not are the same: do not speak of masks.
+    return [e for e in found if not any("masked" in mistake.id for mistake in e)] or found
 
 
 def _first_wrong(results: list[_Result]) -> _Result | None:
@@ -613,6 +633,11 @@ def _observations(trial: Trial, answer: Answer, results: list[_Result]) -> list[
             ones = [a for i, a in enumerate(axes) if same(s := got.sum(i), torch.ones_like(s))]
             over = f"; over the {ones[0]} axis they do" if ones else ""
             seen.append(f"  rows of weights do not sum to 1{over}")
+    fine = sum(_equal(got, other.expected()) for other, got in results)
+    if fine:
+        seen.append(
+            f"  {fine} of {len(results)} inputs come out right; is a size fixed in your code?"
+        )
     if len(answer) < len(expected):
         seen.append("  only one tensor came back; expected output, weights")
     if any(_leaks(*result) for result in results):

@@ -5,6 +5,7 @@ mistakes that give exactly the learner's numbers. Each returns True if the answe
 if it is not attempted yet, after one printed line, or raises ``CheckFailed``.
 """
 
+import contextlib
 import copy
 import linecache
 import math
@@ -51,7 +52,14 @@ def check_one_row(fn: Callable | None) -> bool:
                 "heads": [x.double() for x in inputs.values()],
                 "mask": None,
             }
-            yield Trial(inputs, lambda **x: fn(*x.values()), truth, given)
+
+            def call(**x: Tensor) -> object:
+                result = fn(*x.values())
+                if isinstance(result, tuple):  # the lesson's own loop makes lists of numbers
+                    result = tuple(torch.tensor(r) if isinstance(r, list) else r for r in result)
+                return result
+
+            yield Trial(inputs, call, truth, given, gradients=False)
 
     return check("one_row", fn, trials, mistakes.ATTENTION, "3 keys and 5 keys")
 
@@ -69,7 +77,9 @@ def check_attention_scale(fn: Callable | None) -> bool:
 
             def call(d: int = d, h: int = h) -> object:
                 factor = fn(d, h)
-                return torch.tensor(float(factor)) if isinstance(factor, (int, float)) else factor
+                with contextlib.suppress(TypeError, ValueError):  # any kind of number will do
+                    return torch.tensor(float(factor))
+                return factor
 
             def truth(d: int = d, h: int = h) -> tuple[Tensor]:
                 return (torch.tensor(1 / math.sqrt(d / h), dtype=torch.float64),)
@@ -162,8 +172,11 @@ def check_copy_weights(fn: Callable | None) -> bool:
             def call(theirs: nn.Module = theirs, fresh: dict = fresh) -> object:
                 ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads)
                 ours.load_state_dict(fresh)
+                source = copy.deepcopy(theirs)
                 with torch.no_grad():  # as in the lesson: copying is no step of training
-                    fn(theirs, ours)
+                    fn(source, ours)
+                    for x in source.parameters():
+                        x.zero_()  # a copy does not notice
                 return _all_weights(ours)
 
             def truth(theirs: nn.Module = theirs) -> tuple[Tensor, Tensor]:
@@ -212,7 +225,7 @@ def check_per_head_weights(fn: Callable | None, block: Callable[[int, int], nn.M
             def call(x: Tensor, made: nn.Module = made) -> object:
                 return fn(made, x)
 
-            yield Trial(inputs, call, truth, given, names=("the maps",), gradients=False)
+            yield Trial(inputs, call, truth, given, names=("the result",), gradients=False)
 
     return check("per_head_weights", fn, trials, mistakes.PER_HEAD_WEIGHTS)
 
@@ -253,15 +266,17 @@ def from_lines(signature: str, lines: Mapping[str, str], order: str) -> Callable
         order: letters, for example "CAB"; empty, the function is one not attempted yet.
 
     Raises:
-        ValueError: a letter that names no line, or comes twice.
+        CheckFailed: a letter that names no line, comes twice, or stands behind the return.
     """
     letters = [letter for letter in str(order).upper() if letter not in " ,"]
     if not set(letters) <= set(lines) or len(set(letters)) < len(letters):
-        raise ValueError(
-            f"order must be made of the letters {', '.join(lines)}, each at most once; "
+        raise CheckFailed(
+            f"✗ order must be made of the letters {', '.join(lines)}, each at most once; "
             f"got {order!r}"
         )
     body = [lines[letter] for letter in letters] or ["raise NotImplementedError"]
+    if any(line.startswith("return") for line in body[:-1]):
+        raise CheckFailed("✗ order: what stands behind the return is never run; leave it out")
     source = [f"def {signature}:\n", *(f"    {line}\n" for line in body)]
     name = f"<order {''.join(letters)}>"
     linecache.cache[name] = (len("".join(source)), None, source, name)  # for error messages

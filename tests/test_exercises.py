@@ -31,6 +31,7 @@ def scale(bug=None):
         "factor-without-root": lambda d, h: h / d,
         "factor-upside-down": lambda d, h: (d / h) ** 0.5,
         "factor-by-num-heads": lambda d, h: h**-0.5,
+        "factor-is-root-of-embed-dim": lambda d, h: d**0.5,
         "factor-of-one": lambda d, h: 1,
     }[bug]
 
@@ -41,6 +42,8 @@ def gradient_norms(*bugs):
         width = query.shape[1]
         if "scaled-ignored" in bugs:
             scaled = False
+        if "scaled-the-wrong-way-round" in bugs:
+            scaled = not scaled
         if "always-scaled" in bugs:
             scaled = True
         divisor = width if "scaled-without-root" in bugs else math.sqrt(width)
@@ -51,6 +54,8 @@ def gradient_norms(*bugs):
         gradient = scores.grad
         if "gradient-at-dot-products" in bugs:
             gradient = dots.grad
+        if "own-score-only" in bugs:
+            gradient = upstream * weights * (1 - weights)
         if "gradient-at-weights" in bugs:
             gradient = upstream
         if "norms-squared" in bugs:
@@ -183,7 +188,14 @@ def torch_row(query, key, value):
     return F.scaled_dot_product_attention(query[None], key, value)[0], weights
 
 
-@pytest.mark.parametrize("fn", [loop_row, torch_row])
+def list_row(query, key, value):
+    scores = [math.exp(sum((query * k).tolist()) / math.sqrt(len(query))) for k in key]
+    weights = [score / sum(scores) for score in scores]
+    columns = zip(*value.tolist(), strict=True)
+    return [sum(w * v for w, v in zip(weights, c, strict=True)) for c in columns], weights
+
+
+@pytest.mark.parametrize("fn", [loop_row, torch_row, list_row])
 def test_a_row_may_be_written_in_any_way(fn):
     assert check_one_row(fn) is True
 
@@ -230,6 +242,20 @@ def test_a_row_without_scale_is_named():
     with pytest.raises(CheckFailed) as failed:
         check_one_row(fn)
     assert failed.value.mistakes == ("no-scale",)
+
+
+def test_a_copy_does_not_share_its_numbers():
+    def fn(theirs, ours):
+        copy_weights()(theirs, ours)
+        ours.out_proj = theirs.out_proj
+
+    with pytest.raises(CheckFailed):
+        check_copy_weights(fn)
+
+
+def test_nothing_stands_behind_the_return():
+    with pytest.raises(CheckFailed, match="behind the return is never run"):
+        from_lines("merge_heads(x)", LINES, "CBAD")
 
 
 def test_an_unknown_mistake_is_not_named():
@@ -318,7 +344,7 @@ def test_no_order_is_not_attempted(capsys):
     [
         ("CA", "merge-without-transpose"),
         ("CB", "is there a return line"),
-        ("AC", "in your line 2: return x.reshape"),
+        ("CD", "is there a return line"),
         ("BCA", "result has shape"),
     ],
 )
@@ -329,7 +355,7 @@ def test_lines_in_a_wrong_order(order, said):
 
 @pytest.mark.parametrize("order", ["CBX", "CCB", 3, None])
 def test_letters_that_name_no_line(order):
-    with pytest.raises(ValueError, match="order must be made of the letters A, B, C, D"):
+    with pytest.raises(CheckFailed, match="order must be made of the letters A, B, C, D"):
         from_lines("merge_heads(x)", LINES, order)
 
 
