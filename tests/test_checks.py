@@ -394,7 +394,7 @@ def test_one_line_is_printed(capsys):
     assert capsys.readouterr().out.splitlines() == [
         f"✓ split_heads: right on 3 inputs ({sizes})",
         f"✓ merge_heads: right on 3 inputs ({sizes})",
-        "✓ scaled_dot_product_attention: right on 8 inputs "
+        "✓ scaled_dot_product_attention: right on 9 inputs "
         "(one head and many, L_q ≠ L_k, with and without a mask)",
         "✓ multi_head_attention: right on 8 inputs "
         "(self- and cross-attention, with and without a mask, in train and eval mode)",
@@ -408,7 +408,7 @@ class SelfAttention(Base):
 
 def test_what_takes_no_mask_or_no_key_is_checked_without(capsys):
     assert check_scaled_dot_product_attention(lambda q, k, v: by_einsum(q, k, v))
-    assert "right on 4 inputs (one head and many, L_q ≠ L_k, without a mask)" in (
+    assert "right on 5 inputs (one head and many, L_q ≠ L_k, without a mask)" in (
         capsys.readouterr().out
     )
     assert check_multi_head_attention(SelfAttention)
@@ -576,7 +576,7 @@ def test_a_wrong_kind_of_result_gets_a_sentence(fn, sentence):
     ("fn", "sentence"),
     [
         (lambda *x: (by_einsum(*x)[0], None), "weights is of type NoneType"),
-        (lambda *x: (*by_einsum(*x), 0), "returned 3 things; expected output, weights"),
+        (lambda *x: (*by_einsum(*x), 0), "returned 3 things; expected two: output, weights"),
         (lambda q, k: (q, k), "takes 2 positional arguments but 3 were given"),
         (lambda *x: tuple(y.detach() for y in by_einsum(*x)), "no gradient flows back to query"),
     ],
