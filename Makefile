@@ -39,7 +39,7 @@ test: install
 test-browser: install
 	$(BIN)/pytest tests/browser
 
-# Neither times nor versions nor widget state are stored: a second run changes nothing.
+# Neither times nor versions nor live views are stored: a second run changes nothing.
 execute: install
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS) \
 		--ExecutePreprocessor.record_timing=False \
@@ -47,14 +47,15 @@ execute: install
 		--ClearMetadataPreprocessor.enabled=True \
 		--ClearMetadataPreprocessor.clear_cell_metadata=False \
 		--ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec"}'
+	$(BIN)/python -m course_utils.saving $(NOTEBOOKS)
 
 # The copy for learners: solution cells are tagged, and every output goes.
 student: install
-	$(BIN)/jupyter nbconvert --to notebook --output-dir $(STUDENT) $(NOTEBOOKS) \
+	$(BIN)/jupyter nbconvert --to notebook --output-dir "$(STUDENT)" $(NOTEBOOKS) \
 		--TagRemovePreprocessor.enabled=True \
 		--TagRemovePreprocessor.remove_cell_tags=solution \
 		--ClearOutputPreprocessor.enabled=True
-	cp notebooks/mistakes.md $(STUDENT)
+	cp notebooks/mistakes.md "$(STUDENT)"
 
 lint: install
 	$(BIN)/ruff check

@@ -47,7 +47,8 @@ def scaled_dot_product_attention(
     """
     _check_shapes(query, key, value)
     dropout_p = check_dropout("dropout_p", dropout_p)
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (..., query, key)
+    # The query is scaled, not the scores: the same result, and half precision overflows later.
+    scores = query / math.sqrt(query.shape[-1]) @ key.transpose(-2, -1)  # (..., query, key)
     if mask is None:
         weights = torch.softmax(scores, dim=-1)
     else:
@@ -232,7 +233,8 @@ def divisors(embed_dim: int) -> list[int]:
         ValueError: embed_dim is not a whole number of at least 1.
     """
     embed_dim = check_whole("embed_dim", embed_dim)
-    return [h for h in range(1, embed_dim + 1) if embed_dim % h == 0]
+    small = [h for h in range(1, math.isqrt(embed_dim) + 1) if embed_dim % h == 0]
+    return sorted({*small, *(embed_dim // h for h in small)})
 
 
 def check_num_heads(embed_dim: int, num_heads: int) -> int:

@@ -141,7 +141,7 @@ def check_head_projection(fn: Callable | None) -> bool:
             proj = nn.Linear(d, d)
 
             def call(proj: nn.Linear = proj, h: int = h, head: int = head) -> object:
-                return fn(proj, h, head)
+                return fn(copy.deepcopy(proj), h, head)
 
             def truth(proj: nn.Linear = proj, h: int = h, head: int = head) -> tuple:
                 return proj.weight.double().chunk(h)[head], proj.bias.double().chunk(h)[head]
@@ -172,7 +172,7 @@ def check_copy_weights(fn: Callable | None) -> bool:
             def call(theirs: nn.Module = theirs, fresh: dict = fresh) -> object:
                 ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads)
                 ours.load_state_dict(fresh)
-                source = copy.deepcopy(theirs)
+                source = copy.deepcopy(theirs)  # truth must not change with it
                 with torch.no_grad():  # as in the lesson: copying is no step of training
                     fn(source, ours)
                     for x in source.parameters():

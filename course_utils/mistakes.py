@@ -67,10 +67,18 @@ def explain(
             mistakes
             for mistakes in _search(steps, MISTAKES, size, given, answer)
             # Where the learner's code raised an error, the same mistakes must raise one too.
-            if all((mistakes in _search(steps, mistakes, size, g, a)) == bool(a) for g, a in others)
+            if all(mistakes in _search(steps, mistakes, size, g, a) for g, a in others if a)
         ]
-        if found:
-            return found if size else []  # these very numbers are what the reference gives
+        if found and size == 0:
+            return []  # these very numbers are what the reference gives
+        if found:  # more mistakes than these could only leave all numbers as they are
+            # Where the learner's code raised an error, the same mistakes must raise one too.
+            failed = [given for given, answer in others if not answer]
+            return [
+                mistakes
+                for mistakes in found
+                if not any(mistakes in _search(steps, mistakes, size, g, None) for g in failed)
+            ]
     return []
 
 

@@ -5,6 +5,10 @@ A stored live view needs the kernel that made it. Opened without that kernel, it
 picture and text, which can be read by anybody, and running the cell brings the widget back.
 """
 
+import sys
+
+import nbformat
+
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -22,9 +26,37 @@ def leave_out_live_views(model: dict, **_kwargs) -> None:
                 output["data"].pop(WIDGET_VIEW, None)
 
 
+def tidy(path: str) -> None:
+    """Make what was stored after a run the same after every run.
+
+    Live views have a new id each time, and what a cell prints comes in pieces of chance size.
+
+    Args:
+        path: a notebook file, changed in place.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    leave_out_live_views({"type": "notebook", "content": notebook})
+    for cell in notebook.cells:
+        joined = []
+        for output in cell.get("outputs", []):
+            last = joined[-1] if joined else {}
+            if output.output_type == "stream" and output.name == last.get("name"):
+                last["text"] += output.text
+            else:
+                joined.append(output)
+        if cell.cell_type == "code":
+            cell.outputs = joined
+    nbformat.write(notebook, path)
+
+
 def _jupyter_server_extension_points() -> list[dict]:
     return [{"module": "course_utils.saving"}]
 
 
 def _load_jupyter_server_extension(server_app) -> None:
     server_app.contents_manager.register_pre_save_hook(leave_out_live_views)
+
+
+if __name__ == "__main__":
+    for notebook_path in sys.argv[1:]:
+        tidy(notebook_path)

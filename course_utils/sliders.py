@@ -357,6 +357,7 @@ def explore_split(
     """
     batch_size = check_whole("batch_size", batch_size)
     seq_len = check_whole("seq_len", seq_len)
+    embed_dim = check_whole("embed_dim", embed_dim)
     slider = head_count_slider(embed_dim, value=num_heads)
     switch = _switch("allow any number", False)
 

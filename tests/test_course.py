@@ -81,7 +81,6 @@ def test_the_hand_out_copy_holds_no_solution_and_runs(path, student):
 @pytest.mark.parametrize(
     ("lesson", "exercise", "learners", "used_as"),
     [
-        ("01", "ex-attention", "my_attention", None),
         ("03", "ex-split", "my_split_heads", "split_heads"),
         ("04", "ex-class", "MyMultiHeadAttention", "MultiHeadAttention"),
     ],
@@ -97,8 +96,7 @@ def test_a_right_solution_is_used_from_there_on(lesson, exercise, learners, used
     own = head.replace(solved, learners) + stub.source[stub.source.index("\n\n\nif check_") :]
     names, printed = run(notebook, {exercise: own})
     assert printed[exercise].startswith("✓ ")
-    if used_as:
-        assert names[used_as] is names[learners]
+    assert names[used_as] is names[learners]
 
 
 # --- the page of mistakes -------------------------------------------------------------------------
