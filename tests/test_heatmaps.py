@@ -106,6 +106,7 @@ def test_several_maps_share_one_scale(num_heads):
     weights[-1, 1, 2] = 1.6  # as dropout makes them
     figure = plot_heads(weights, query_tokens=WORDS[:3], key_tokens=WORDS[3:7])
     assert [axes.get_title() for axes in maps(figure)] == [f"head {h}" for h in range(num_heads)]
+    assert figure.axes == maps(figure)  # no empty axes where the last row is not full
     for axes, head in zip(maps(figure), weights, strict=True):
         assert np.array_equal(axes.images[0].get_array(), head.double().numpy())
         assert axes.images[0].get_clim() == (0, pytest.approx(1.6))
@@ -225,7 +226,7 @@ def test_alt_text_names_where_each_query_looks():
     assert figure.alt.endswith("and 2 more heads")
     long = plot_attention(random_weights(7, 2), query_tokens=["x" * 99] * 7).alt
     assert long.endswith(", …")
-    assert len(long) < 300
+    assert long.count("→") == 6
 
 
 # --- colours ------------------------------------------------------------------------------------
@@ -349,7 +350,7 @@ class TestRoomForTexts:
             weights = random_weights(num_heads, length, length)
             assert_room_for_texts(plot_heads(weights, query_tokens=WORDS[:length]))
 
-    @pytest.mark.parametrize("num_heads", [2, 5, 12])
+    @pytest.mark.parametrize("num_heads", [4, 12])
     def test_wide_or_many_names_beside_many_heads(self, num_heads):
         assert_room_for_texts(plot_heads(random_weights(num_heads, 7, 7), query_tokens=WIDE[:7]))
         assert_room_for_texts(plot_heads(random_weights(num_heads, 22, 22)))
@@ -475,6 +476,19 @@ def test_a_font_that_has_the_characters_draws_them(characters):
         assert installed_fonts_with(character) & set(label.get_fontfamily())
         pictures.append(picture.tobytes())
     assert len(set(pictures)) == len(characters)  # boxes would all look the same
+
+
+def test_a_font_installed_after_matplotlib_made_its_list(monkeypatch):
+    fonts = installed_fonts_with("你")
+    if not fonts:
+        pytest.skip("no installed font has this character; Debian: fonts-wqy-microhei")
+    known = [f for f in font_manager.fontManager.ttflist if f.name not in fonts]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", known)
+    font_manager.fontManager._findfont_cached.cache_clear()
+    heatmaps._font_with.cache_clear()
+    (label,) = plot_attention([[1.0]], query_tokens=["你"]).axes[0].get_yticklabels()
+    label.get_window_extent()  # a glyph that is missing would be a warning
+    assert {f.name for f in font_manager.fontManager.ttflist} & fonts
 
 
 def test_characters_that_matplotlib_itself_can_draw():

@@ -214,9 +214,18 @@ def test_query_explorer(tokens):
         (axes,) = explorer.figure().axes
         assert axes.images[0].get_array().tolist() == [state["weights"]]
         assert axes.get_title() == f"where {names[i]} looks"
+        assert [label.get_text() for label in axes.get_yticklabels()] == [names[i]]
+        assert [label.get_text() for label in axes.get_xticklabels()] == names
         assert f"query {names[i]} takes {names[0]} {state['weights'][0]:.2f}" in repr(explorer)
         assert repr(explorer).endswith(f"output {vector(state['output'])}")
     assert seen == [0, 1, 2, 3]
+
+
+def test_no_number_is_minus_nothing():
+    nearly = torch.tensor([[-1e-4]])
+    explorer = explore_query(nearly, torch.ones(1, 1), nearly)
+    assert "-0.00" not in explorer.children[-1].value
+    assert "-0.00" not in repr(explorer)
 
 
 # --- the scale explorer -------------------------------------------------------------------------
