@@ -480,6 +480,7 @@ def _draw_maps(
 
 
 def _write_numbers(axes: Axes, weights: np.ndarray, image, size: float) -> None:
+    backgrounds = image.to_rgba(weights)
     for (row, column), weight in np.ndenumerate(weights):
         axes.text(
             column,
@@ -488,7 +489,7 @@ def _write_numbers(axes: Axes, weights: np.ndarray, image, size: float) -> None:
             ha="center",
             va="center",
             fontsize=size,
-            color=text_colour(image.to_rgba(weight)),
+            color=text_colour(backgrounds[row, column]),
             in_layout=False,  # it lies inside its cell, and asking each one is slow
         )
 

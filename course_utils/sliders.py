@@ -437,8 +437,12 @@ def explore_heads(
     Raises:
         ValueError: a layer, input, token list or dropout that does not fit.
     """
-    if not isinstance(layer, MultiHeadAttention | nn.MultiheadAttention):
-        raise ValueError(f"layer must be a MultiHeadAttention, got {type(layer).__name__}")
+    # A subclass may compute something else, and the picture would not show it.
+    if type(layer) not in (MultiHeadAttention, nn.MultiheadAttention):
+        raise ValueError(
+            "layer must be a MultiHeadAttention itself, ours or torch's, "
+            f"got {type(layer).__name__}"
+        )
     if dropout is not None:
         dropout = check_dropout("dropout", dropout)
     seed = _check_seed(seed)
@@ -473,6 +477,7 @@ def explore_heads(
         with torch.no_grad(), torch.random.fork_rng():
             torch.manual_seed(seed)
             output, weights = recut(num_heads).train(training)(x)  # (N, H, L, L)
+        _check_finite(f"weights of {num_heads} heads", weights)  # scores may overflow
         if averaged:
             weights = weights.mean(dim=1)  # (N, L, L): the head axis is gone
         row_sums = weights.sum(-1)

@@ -729,3 +729,23 @@ def test_wrong_arguments(call, parts):
         call()
     for part in parts:
         assert part in str(caught.value)
+
+
+def test_a_subclass_is_refused():
+    """It may compute something else, and the explorer would show what the plain layer does."""
+
+    class Causal(MultiHeadAttention):
+        pass
+
+    with pytest.raises(ValueError, match="ours or torch's, got Causal"):
+        explore_heads(Causal(8, 2), torch.randn(1, 3, 8))
+
+
+def test_scores_that_overflow_are_said_in_place():
+    layer = MultiHeadAttention(8, 8, bias=False)
+    for parameter in layer.parameters():
+        parameter.data = torch.eye(8)
+    explorer = explore_heads(layer, torch.full((1, 3, 8), 1.2e19))
+    explorer.controls["num_heads"].value = 1
+    assert explorer.state["error"] == "weights of 1 heads must be finite numbers, got nan"
+    assert 'role="alert"' in explorer._live.value
