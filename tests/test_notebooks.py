@@ -1,6 +1,7 @@
 """What nbval does not see: the form of the lessons, and that nothing can pass vacuously."""
 
 import copy
+import itertools
 import re
 import statistics
 import subprocess
@@ -47,9 +48,13 @@ def hygiene(notebook) -> list[str]:
             ("an absolute path", r"(/home|/Users|/root|/tmp|/work)/|[A-Z]:\\\\"),
             ("a marker that nbval would obey", r"NBVAL_|nbval-|skip-execution"),
             ("an edit of sys.path, a star import or %run", r"sys\.path|import \*|%run"),
+            ("a live view, whose id is new in every run", r"widget-view"),
         ):
             if re.search(pattern, stored):
                 problems.append(f"{what} in cell {cell.id}")
+        names = [output.get("name") for output in cell.get("outputs", [])]
+        if ("stdout", "stdout") in itertools.pairwise(names):
+            problems.append(f"a print in pieces of chance size in cell {cell.id}")
         for output in cell.get("outputs", []):
             if output.get("name") == "stderr" or output.output_type == "error":
                 problems.append(f"stderr or an error in cell {cell.id}")
@@ -204,6 +209,8 @@ def test_a_cell_that_was_never_run_is_noticed():
         (lambda nb: nb.cells[2].outputs.append(stream("stderr", "careful")), "stderr"),
         (lambda nb: nb.cells[2].outputs.append(stream("stdout", "<X at 0x7f00aa11>")), "address"),
         (lambda nb: nb.cells[2].outputs.append(stream("stdout", "/home/me/x")), "absolute path"),
+        (lambda nb: nb.cells[2].outputs.append(view()), "live view"),
+        (lambda nb: nb.cells[2].outputs.extend([stream("stdout", "a")] * 2), "pieces"),
         (lambda nb: nb.cells[2].metadata.update(iopub="2026-01-01T10:00:00"), "timestamp"),
         (lambda nb: nb.metadata.update(widgets={}), "widget state"),
         (lambda nb: nb.metadata.update(kernelspec={"name": "mine"}), "kernelspec"),
@@ -224,3 +231,8 @@ def stored_text(cell) -> str:
 
 def stream(name: str, text: str):
     return nbformat.v4.new_output("stream", name=name, text=text)
+
+
+def view():
+    data = {"application/vnd.jupyter.widget-view+json": {"model_id": "1"}}
+    return nbformat.v4.new_output("display_data", data=data)

@@ -1,6 +1,8 @@
 import copy
 
-from course_utils.saving import WIDGET_VIEW, leave_out_live_views
+import nbformat
+
+from course_utils.saving import WIDGET_VIEW, leave_out_live_views, tidy
 
 
 def notebook(*bundles: dict) -> dict:
@@ -28,3 +30,18 @@ def test_other_files_are_left_alone():
     model = {"type": "file", "format": "text", "content": "{}"}
     leave_out_live_views(model=model)
     assert model == {"type": "file", "format": "text", "content": "{}"}
+
+
+def test_what_was_printed_in_pieces_is_joined(tmp_path):
+    pieces = [
+        nbformat.v4.new_output("stream", name=name, text=text)
+        for name, text in (("stdout", "a"), ("stdout", "b"), ("stderr", "c"), ("stdout", "d"))
+    ]
+    cells = [nbformat.v4.new_markdown_cell("m"), nbformat.v4.new_code_cell("1", outputs=pieces)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
+    tidy(tmp_path / "a.ipynb")
+    once = (tmp_path / "a.ipynb").read_bytes()
+    outputs = nbformat.read(tmp_path / "a.ipynb", as_version=4).cells[1].outputs
+    assert [output.text for output in outputs] == ["ab", "c", "d"]
+    tidy(tmp_path / "a.ipynb")
+    assert (tmp_path / "a.ipynb").read_bytes() == once
