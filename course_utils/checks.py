@@ -398,28 +398,28 @@ def _call(fn: Callable, *args: object, **kwargs: object) -> object:
         raise _Raised(f"your code raised {message}") from None
 
 
-def _is_stub(fn: object) -> bool:
-    """Whether a function's body is nothing but a docstring, ``...`` or ``pass``."""
+def _body(fn: object) -> list[ast.stmt]:
+    """Return a function's statements; [] where its source is not to be had."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
     except (OSError, TypeError, SyntaxError, IndexError):
-        return False
-    return isinstance(tree, ast.FunctionDef) and all(
+        return []
+    return tree.body if isinstance(tree, ast.FunctionDef) else []
+
+
+def _is_stub(fn: object) -> bool:
+    """Whether a function's body is nothing but a docstring, ``...`` or ``pass``."""
+    body = _body(fn)
+    return bool(body) and all(
         isinstance(line, ast.Pass)
         or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
-        for line in tree.body
+        for line in body
     )
 
 
 def _has_lines(fn: object) -> bool:
     """Whether a function holds more than a docstring and the line that a stub raises with."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
-    except (OSError, TypeError, SyntaxError, IndexError):
-        return False
-    return isinstance(tree, ast.FunctionDef) and not all(
-        isinstance(line, ast.Raise | ast.Pass | ast.Expr) for line in tree.body
-    )
+    return not all(isinstance(line, ast.Raise | ast.Pass | ast.Expr) for line in _body(fn))
 
 
 def _run(trial: Trial, *, dropout: bool = False) -> Answer:

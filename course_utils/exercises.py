@@ -167,12 +167,10 @@ def check_copy_weights(fn: Callable | None) -> bool:
             theirs = nn.MultiheadAttention(d, h, batch_first=True)
             for x in theirs.parameters():
                 nn.init.normal_(x)
-            fresh = MultiHeadAttention(d, h).state_dict()
+            fresh = MultiHeadAttention(d, h)
 
-            def call(theirs: nn.Module = theirs, fresh: dict = fresh) -> object:
-                ours = MultiHeadAttention(theirs.embed_dim, theirs.num_heads)
-                ours.load_state_dict(fresh)
-                source = copy.deepcopy(theirs)  # truth must not change with it
+            def call(theirs: nn.Module = theirs, fresh: nn.Module = fresh) -> object:
+                source, ours = copy.deepcopy(theirs), copy.deepcopy(fresh)
                 with torch.no_grad():  # as in the lesson: copying is no step of training
                     fn(source, ours)
                     for x in source.parameters():
@@ -183,10 +181,9 @@ def check_copy_weights(fn: Callable | None) -> bool:
                 return _all_weights(MultiHeadAttention.from_torch(theirs).double())
 
             numbers = {name: x.detach().double() for name, x in theirs.named_parameters()}
-            old = MultiHeadAttention(d, h)
-            old.load_state_dict(fresh)
-            given = {"theirs": numbers, "old": _all_weights(old.double()), "num_heads": h}
-            given |= {"embed_dim": d, "returns": ("copied_weights", "copied_biases")}
+            old = tuple(x.double() for x in _all_weights(fresh))
+            given = {"theirs": numbers, "old": old, "num_heads": h, "embed_dim": d}
+            given["returns"] = ("copied_weights", "copied_biases")
             names = ("the four weights", "the four biases")
             yield Trial({}, call, truth, given, names=names)
 
