@@ -253,6 +253,27 @@ def test_a_copy_does_not_share_its_numbers():
         check_copy_weights(fn)
 
 
+def test_copying_the_other_way_round_is_refused():
+    def fn(theirs, ours):
+        projections = (ours.q_proj, ours.k_proj, ours.v_proj)
+        theirs.in_proj_weight.copy_(torch.cat([proj.weight for proj in projections]))
+        theirs.in_proj_bias.copy_(torch.cat([proj.bias for proj in projections]))
+        theirs.out_proj.load_state_dict(ours.out_proj.state_dict())
+
+    with pytest.raises(CheckFailed):
+        check_copy_weights(fn)
+
+
+def test_a_projection_that_is_changed_first_is_judged_as_it_came():
+    def fn(proj, num_heads, head):
+        nn.init.zeros_(proj.weight)
+        nn.init.zeros_(proj.bias)
+        return head_projection()(proj, num_heads, head)
+
+    with pytest.raises(CheckFailed):
+        check_head_projection(fn)
+
+
 def test_nothing_stands_behind_the_return():
     with pytest.raises(CheckFailed, match="behind the return is never run"):
         from_lines("merge_heads(x)", LINES, "CBAD")
