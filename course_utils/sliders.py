@@ -1,12 +1,11 @@
 """Live explorers: sliders whose picture follows the hand.
 
-An ``Explorer`` is a column of controls over a live view. The view is an HTML table, since that is
-the quickest thing to redraw and its numbers stay text; ``figure()`` draws the same thing still.
+Each function makes an ``Explorer`` (see ``course_utils.explorer``): controls over a live view.
 """
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from html import escape
 
@@ -22,8 +21,20 @@ from course_utils.attention import (
     divisors,
     scaled_dot_product_attention,
 )
+from course_utils.explorer import (
+    Explorer,
+    facts_table,
+    heat_tables,
+    html_table,
+    make_slider,
+    make_switch,
+    side_by_side,
+    token_html,
+    two_decimals,
+    vector_text,
+    weight_bar,
+)
 from course_utils.heatmaps import (
-    HEAD_TINTS,
     CourseFigure,
     check_names,
     describe_head_split,
@@ -32,81 +43,7 @@ from course_utils.heatmaps import (
     plot_attention,
     plot_head_split,
     plot_heads,
-    ramp,
-    visible_token,
 )
-
-MAX_HOVER_CELLS = 1100  # above that, a hover title on every cell would slow each move down
-
-
-class Explorer(widgets.VBox):
-    """Controls over a live view that also works as a dict, a figure and a sentence.
-
-    Args:
-        controls: name to ipywidget; each value goes to ``compute`` under that name.
-        compute: control values to a plain dict with everything that is shown. A ``ValueError``
-            it raises is shown in the view instead of a picture.
-        view: such a dict to HTML.
-        draw: such a dict to a figure.
-        describe: such a dict to one line of text.
-
-    Attributes:
-        controls: the widgets by name; ``explorer.controls["num_heads"].value = 4`` moves one.
-        state: what is shown now, as a plain dict of numbers, strings and lists; when the
-            controls ask for something impossible, their values and an ``error``.
-    """
-
-    def __init__(
-        self,
-        controls: Mapping[str, widgets.Widget],
-        *,
-        compute: Callable[..., dict],
-        view: Callable[[dict], str],
-        draw: Callable[[dict], CourseFigure],
-        describe: Callable[[dict], str],
-    ) -> None:
-        self.controls = dict(controls)
-        self._compute, self._view, self._draw, self._describe = compute, view, draw, describe
-        self._live = widgets.HTML()
-        bar = widgets.HBox(
-            list(self.controls.values()), layout=widgets.Layout(flex_flow="row wrap")
-        )
-        super().__init__([bar, widgets.HTML(_style()), self._live])
-        for control in self.controls.values():
-            control.observe(self._refresh, "value")
-        self._refresh()
-
-    def _refresh(self, _change=None) -> None:
-        values = {name: control.value for name, control in self.controls.items()}
-        try:
-            self.state = self._compute(**values)
-        except ValueError as error:
-            self.state = {**values, "error": str(error)}
-            self._live.value = f'<p class="ac-error" role="alert">⚠ {escape(str(error))}</p>'
-        else:
-            self._live.value = self._view(self.state)
-
-    def figure(self) -> CourseFigure:
-        """The view as a closed matplotlib figure.
-
-        Raises:
-            ValueError: the message in the view, while the controls ask for something impossible.
-        """
-        if "error" in self.state:
-            raise ValueError(self.state["error"])
-        return self._draw(self.state)
-
-    def __repr__(self) -> str:
-        shown = self.state.get("error") or self._describe(self.state)
-        return f"Explorer: {shown}"
-
-    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
-        # The picture is what GitHub, a printed page and an untrusted notebook show.
-        data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
-        if "error" in self.state:
-            return data, {}
-        figure_data, metadata = self.figure()._repr_mimebundle_()
-        return {**data, "image/png": figure_data["image/png"]}, metadata
 
 
 def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.SelectionSlider:
@@ -119,7 +56,7 @@ def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.Se
     Raises:
         ValueError: embed_dim is not a whole number of at least 1, or value does not divide it.
     """
-    return _slider(
+    return make_slider(
         "heads H", divisors(embed_dim), 1 if value is None else check_num_heads(embed_dim, value)
     )
 
@@ -168,21 +105,23 @@ def explore_query(
         for token, score, weight, vector in zip(
             key_tokens, state["scores"], state["weights"], state["values"], strict=True
         ):
-            name = _token(token)
-            looks.append([name, _number(score), _number(score / scale), _bar(weight)])
-            mixes.append([name, _vector(vector), _vector([weight * v for v in vector])])
-        return _side_by_side(
-            _table(
-                f"{_token(tokens[state['query']])} looks around",
+            name = token_html(token)
+            looks.append(
+                [name, two_decimals(score), two_decimals(score / scale), weight_bar(weight)]
+            )
+            mixes.append([name, vector_text(vector), vector_text([weight * v for v in vector])])
+        return side_by_side(
+            html_table(
+                f"{token_html(tokens[state['query']])} looks around",
                 ["key", "q·k", f"÷ {scale:.3g}", "weight"],
                 looks,
-                ["sum", "", "", _number(sum(state["weights"]))],
+                ["sum", "", "", two_decimals(sum(state["weights"]))],
             ),
-            _table(
+            html_table(
                 "and mixes the values",
                 ["key", "value", "weight × value"],
                 mixes,
-                ["sum", "", _vector(state["output"])],
+                ["sum", "", vector_text(state["output"])],
             ),
         )
 
@@ -200,11 +139,11 @@ def explore_query(
             f"{display_token(t)} {w:.2f}" for t, w in zip(key_tokens, state["weights"], strict=True)
         )
         name = display_token(tokens[state["query"]])
-        return f"query {name} takes {shares}; output {_vector(state['output'])}"
+        return f"query {name} takes {shares}; output {vector_text(state['output'])}"
 
     names = [(f"{i}: {display_token(token)}", i) for i, token in enumerate(tokens)]
     return Explorer(
-        {"query": _slider("query", names, 0)},
+        {"query": make_slider("query", names, 0)},
         compute=compute,
         view=view,
         draw=draw,
@@ -286,22 +225,22 @@ def explore_scale(
             for name, row in zip(names, state["scores"][0], strict=True)
         ]
         softness = [
-            [name, _number(entropy), f"{norm:.3f}"]
+            [name, two_decimals(entropy), f"{norm:.3f}"]
             for name, entropy, norm in zip(
                 names, state["entropy"], state["gradient_norm"], strict=True
             )
         ]
         means = [
             "mean of 1,000 others",
-            _number(state["mean_entropy"]),
+            two_decimals(state["mean_entropy"]),
             f"{state['mean_gradient_norm']:.3f}",
         ]
-        return _side_by_side(
-            _table(
+        return side_by_side(
+            html_table(
                 "scores, q·k / √d_k" if state["scaled"] else "scores, q·k", ["", *key_names], scores
             ),
-            *_maps(state["weights"], names, key_names, ["weights"]),
-            _table(
+            *heat_tables(state["weights"], names, key_names, ["weights"]),
+            html_table(
                 "how soft",
                 ["", f"entropy, of {math.log2(num_tokens):.2f} bits", "gradient norm"],
                 softness,
@@ -325,8 +264,8 @@ def explore_scale(
 
     return Explorer(
         {
-            "head_dim": _slider("d_k", head_dims, head_dims[0]),
-            "scaled": _switch("divide by √d_k", False),
+            "head_dim": make_slider("d_k", head_dims, head_dims[0]),
+            "scaled": make_switch("divide by √d_k", False),
         },
         compute=compute,
         view=view,
@@ -359,7 +298,7 @@ def explore_split(
     seq_len = check_whole("seq_len", seq_len)
     embed_dim = check_whole("embed_dim", embed_dim)
     slider = head_count_slider(embed_dim, value=num_heads)
-    switch = _switch("allow any number", False)
+    switch = make_switch("allow any number", False)
 
     def offer(change) -> None:
         wanted, value = range(1, embed_dim + 1), slider.value
@@ -394,7 +333,7 @@ def explore_split(
             for name, axis in zip(names, axes, strict=True)
         ]
         caption = f"D = {embed_dim}, H = {state['num_heads']}, d_h = {state['head_dim']}"
-        return _split_strip(state["features"], caption) + _table(
+        return _split_strip(state["features"], caption) + html_table(
             "every shape on the way", ["step", "axes", "shape"], shapes
         )
 
@@ -513,7 +452,10 @@ def explore_heads(
             ],
             ["rows sum to", f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"],
         ]
-        return _side_by_side(_facts(facts), *_maps(state["weights"], tokens, tokens, titles(state)))
+        return side_by_side(
+            facts_table("the whole layer", facts),
+            *heat_tables(state["weights"], tokens, tokens, titles(state)),
+        )
 
     def describe(state: dict) -> str:
         first = torch.tensor(state["weights"][0]).numpy()
@@ -529,10 +471,10 @@ def explore_heads(
         "num_heads": head_count_slider(embed_dim, value=layer.num_heads)
     }
     if batch_size > 1:
-        controls["sample"] = _slider("sample", range(batch_size), 0)
+        controls["sample"] = make_slider("sample", range(batch_size), 0)
     if dropout is not None:
-        controls["averaged"] = _switch("average over heads", False)
-        controls["training"] = _switch(f"train mode, dropout {dropout:g}", False)
+        controls["averaged"] = make_switch("average over heads", False)
+        controls["training"] = make_switch(f"train mode, dropout {dropout:g}", False)
     return Explorer(
         controls,
         compute=compute,
@@ -565,116 +507,6 @@ def _check_finite(name: str, x: Tensor) -> None:
         raise ValueError(f"{name} must be finite numbers, got {bad[0].item()}")
 
 
-# --- controls and HTML --------------------------------------------------------------------------
-
-
-def _slider(name: str, options: Sequence, value) -> widgets.SelectionSlider:
-    has_names = isinstance(options[0], tuple)
-    slider = widgets.SelectionSlider(
-        options=list(options),
-        value=value,
-        description=name,
-        style={"description_width": "initial"},
-        layout=widgets.Layout(width="24em" if has_names else "18em"),
-    )
-    slider.add_class("ac-names" if has_names else "ac-numbers")
-    return slider
-
-
-def _switch(name: str, value: bool) -> widgets.Checkbox:
-    return widgets.Checkbox(
-        value=value,
-        description=name,
-        indent=False,
-        layout=widgets.Layout(width="auto", margin="2px 16px 2px 2px"),
-    )
-
-
-@cache
-def _style() -> str:
-    colours = "".join(
-        f".ac-w{i}{{background:{back};color:{text}}}" for i, (back, text) in enumerate(ramp(101))
-    )
-    tints = "".join(
-        f".ac-h{i}{{background:{tint};color:#000}}" for i, tint in enumerate(HEAD_TINTS)
-    )
-    return f"""<style>
-.ac-names .widget-readout,.ac-numbers .widget-readout{{min-width:0;max-width:none;margin-left:8px;
-text-align:left;overflow:visible}}
-.ac-names .widget-readout{{flex:0 0 9em}}
-.ac-numbers .widget-readout{{flex:0 0 2.5em}}
-.ac-view{{display:flex;flex-wrap:wrap;gap:12px 20px;align-items:flex-start}}
-.ac{{border-collapse:collapse;font:12px/1.5 var(--jp-ui-font-family,sans-serif);
-font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px 0}}
-.ac caption{{caption-side:top;text-align:left;font-weight:600;padding:2px 0}}
-.ac th{{font-weight:400;padding:1px 6px;text-align:right;white-space:nowrap}}
-.ac thead th,.ac tfoot td,.ac tfoot th{{font-weight:600}}
-.ac td{{padding:1px 5px;white-space:nowrap}}
-.ac-map td{{width:2.9em;padding:2px 0;text-align:center}}
-.ac-map thead th{{padding:1px 3px;text-align:center}}
-.ac-map thead th:first-child{{white-space:normal}}
-.ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
-.ac-num{{text-align:right}}
-.ac-bar{{display:inline-block;height:.8em;background:#2a788e;vertical-align:-.05em}}
-.ac-error{{border-left:4px solid #b3261e;padding:6px 12px;font-weight:600;
-color:var(--jp-ui-font-color1,#000)}}
-{colours}{tints}</style>"""
-
-
-@lru_cache(maxsize=4096)
-def _cell(weight: str) -> tuple[str, str]:
-    """Both ends of the cell of a weight with two decimals; a hover title may go between."""
-    shade = min(round(100 * float(weight)), 100)
-    return f'<td class="ac-w{shade}"', f">{weight}</td>"
-
-
-def _maps(
-    weights: list, rows: Sequence[str], columns: Sequence[str], titles: Sequence[str]
-) -> list[str]:
-    """One heatmap table a head, every number shown."""
-    columns_html = "".join(f'<th scope="col">{_token(token)}</th>' for token in columns)
-    head = f'<thead><tr><th scope="col">query ↓ key →</th>{columns_html}</tr></thead>'
-    hover = len(weights) * len(rows) * len(columns) <= MAX_HOVER_CELLS
-    names = [_token(token) for token in rows]
-    queries, keys = ([_whole_token(t) for t in tokens] for tokens in (rows, columns))
-    tables = []
-    for title, head_weights in zip(titles, weights, strict=True):
-        lines = []
-        for row, name, query in zip(head_weights, names, queries, strict=True):
-            cells = []
-            for weight, key in zip(row, keys, strict=True):
-                start, end = _cell(f"{weight:.2f}")
-                full = f' title="{query} → {key}: {weight:.4f}"' if hover else ""
-                cells.append(start + full + end)
-            lines.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
-        tables.append(
-            f'<table class="ac ac-map"><caption>{escape(title)}</caption>{head}'
-            f"<tbody>{''.join(lines)}</tbody></table>"
-        )
-    return tables
-
-
-def _table(caption: str, head: Sequence[str], rows: Sequence, total: Sequence = ()) -> str:
-    """A table whose first column names the rows; caption, rows and total are HTML already."""
-    columns = "".join(f'<th scope="col">{name}</th>' for name in head)
-
-    def line(cells: Sequence[str]) -> str:
-        rest = "".join(f'<td class="ac-num">{cell}</td>' for cell in cells[1:])
-        return f'<tr><th scope="row">{cells[0]}</th>{rest}</tr>'
-
-    body = "".join(map(line, rows))
-    foot = f"<tfoot>{line(total)}</tfoot>" if total else ""
-    return (
-        f'<table class="ac"><caption>{caption}</caption><thead><tr>{columns}</tr></thead>'
-        f"<tbody>{body}</tbody>{foot}</table>"
-    )
-
-
-def _facts(facts: Sequence[Sequence[str]]) -> str:
-    rows = "".join(f'<tr><th scope="row">{name}</th><td>{fact}</td></tr>' for name, fact in facts)
-    return f'<table class="ac"><caption>the whole layer</caption><tbody>{rows}</tbody></table>'
-
-
 def _split_strip(features: list[list[int]], caption: str) -> str:
     """One token's features in a row, under the heads that take them."""
     heads = "".join(
@@ -691,29 +523,3 @@ def _split_strip(features: list[list[int]], caption: str) -> str:
         f'<thead><tr><th scope="row">head</th>{heads}</tr></thead>'
         f'<tbody><tr><th scope="row">feature</th>{cells}</tr></tbody></table>'
     )
-
-
-def _side_by_side(*parts: str) -> str:
-    return f'<div class="ac-view">{"".join(parts)}</div>'
-
-
-def _token(token: str) -> str:
-    """A token as HTML: escaped, and kept apart from the text around it whatever its direction."""
-    return f'<bdi title="{_whole_token(token)}">{escape(display_token(token))}</bdi>'
-
-
-def _whole_token(token: str) -> str:
-    """A token of any length as the value of an HTML attribute."""
-    return escape(visible_token(token), quote=True)
-
-
-def _number(x: float) -> str:
-    return f"{x:z.2f}"  # z: a rounded -0.001 is 0.00, not -0.00
-
-
-def _bar(weight: float) -> str:
-    return f'<span class="ac-bar" style="width:{5 * weight:.2f}em"></span> {weight:.2f}'
-
-
-def _vector(x: Sequence[float]) -> str:
-    return f"[{', '.join(map(_number, x))}]"

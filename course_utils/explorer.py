@@ -1,0 +1,240 @@
+"""What every explorer is made of: the column of controls over a view, and the HTML of the view.
+
+The view is HTML tables, since those are the quickest thing to redraw and their numbers stay text.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from html import escape
+
+import ipywidgets as widgets
+
+from course_utils.heatmaps import HEAD_TINTS, CourseFigure, display_token, ramp, visible_token
+
+MAX_HOVER_CELLS = 1100  # above that, a hover title on every cell would slow each move down
+
+
+class Explorer(widgets.VBox):
+    """Controls over a live view that also works as a dict, a figure and a sentence.
+
+    Args:
+        controls: name to ipywidget; each value goes to ``compute`` under that name.
+        compute: control values to a plain dict with everything that is shown. A ``ValueError``
+            it raises is shown in the view instead of a picture.
+        view: such a dict to HTML.
+        draw: such a dict to a figure.
+        describe: such a dict to one line of text.
+
+    Attributes:
+        controls: the widgets by name; ``explorer.controls["num_heads"].value = 4`` moves one.
+        state: what is shown now, as a plain dict of numbers, strings and lists; when the
+            controls ask for something impossible, their values and an ``error``.
+    """
+
+    def __init__(
+        self,
+        controls: Mapping[str, widgets.Widget],
+        *,
+        compute: Callable[..., dict],
+        view: Callable[[dict], str],
+        draw: Callable[[dict], CourseFigure],
+        describe: Callable[[dict], str],
+    ) -> None:
+        self.controls = dict(controls)
+        self._compute, self._view, self._draw, self._describe = compute, view, draw, describe
+        self._live = widgets.HTML()
+        bar = widgets.HBox(
+            list(self.controls.values()), layout=widgets.Layout(flex_flow="row wrap")
+        )
+        super().__init__([bar, widgets.HTML(_style()), self._live])
+        for control in self.controls.values():
+            control.observe(self._refresh, "value")
+        self._refresh()
+
+    def _refresh(self, _change=None) -> None:
+        values = {name: control.value for name, control in self.controls.items()}
+        try:
+            self.state = self._compute(**values)
+        except ValueError as error:
+            self.state = {**values, "error": str(error)}
+            self._live.value = f'<p class="ac-error" role="alert">⚠ {escape(str(error))}</p>'
+        else:
+            self._live.value = self._view(self.state)
+
+    def figure(self) -> CourseFigure:
+        """The view as a closed matplotlib figure.
+
+        Raises:
+            ValueError: the message in the view, while the controls ask for something impossible.
+        """
+        if "error" in self.state:
+            raise ValueError(self.state["error"])
+        return self._draw(self.state)
+
+    def __repr__(self) -> str:
+        shown = self.state.get("error") or self._describe(self.state)
+        return f"Explorer: {shown}"
+
+    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
+        # The picture is what GitHub, a printed page and an untrusted notebook show.
+        data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
+        if "error" in self.state:
+            return data, {}
+        figure_data, metadata = self.figure()._repr_mimebundle_()
+        return {**data, "image/png": figure_data["image/png"]}, metadata
+
+
+# --- controls and HTML --------------------------------------------------------------------------
+
+
+def make_slider(name: str, options: Sequence, value) -> widgets.SelectionSlider:
+    """A slider over a list of values, or of (name, value) pairs.
+
+    Args:
+        name: shown in front of it.
+        options: what it offers, in order.
+        value: where it stands at first, one of them.
+    """
+    has_names = isinstance(options[0], tuple)
+    slider = widgets.SelectionSlider(
+        options=list(options),
+        value=value,
+        description=name,
+        style={"description_width": "initial"},
+        layout=widgets.Layout(width="24em" if has_names else "18em"),
+    )
+    slider.add_class("ac-names" if has_names else "ac-numbers")
+    return slider
+
+
+def make_switch(name: str, value: bool) -> widgets.Checkbox:
+    """A box to tick, with its name beside it."""
+    return widgets.Checkbox(
+        value=value,
+        description=name,
+        indent=False,
+        layout=widgets.Layout(width="auto", margin="2px 16px 2px 2px"),
+    )
+
+
+@cache
+def _style() -> str:
+    colours = "".join(
+        f".ac-w{i}{{background:{back};color:{text}}}" for i, (back, text) in enumerate(ramp(101))
+    )
+    tints = "".join(
+        f".ac-h{i}{{background:{tint};color:#000}}" for i, tint in enumerate(HEAD_TINTS)
+    )
+    return f"""<style>
+.ac-names .widget-readout,.ac-numbers .widget-readout{{min-width:0;max-width:none;margin-left:8px;
+text-align:left;overflow:visible}}
+.ac-names .widget-readout{{flex:0 0 9em}}
+.ac-numbers .widget-readout{{flex:0 0 2.5em}}
+.ac-view{{display:flex;flex-wrap:wrap;gap:12px 20px;align-items:flex-start}}
+.ac{{border-collapse:collapse;font:12px/1.5 var(--jp-ui-font-family,sans-serif);
+font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px 0}}
+.ac caption{{caption-side:top;text-align:left;font-weight:600;padding:2px 0}}
+.ac th{{font-weight:400;padding:1px 6px;text-align:right;white-space:nowrap}}
+.ac thead th,.ac tfoot td,.ac tfoot th{{font-weight:600}}
+.ac td{{padding:1px 5px;white-space:nowrap}}
+.ac-map td{{width:2.9em;padding:2px 0;text-align:center}}
+.ac-map thead th{{padding:1px 3px;text-align:center}}
+.ac-map thead th:first-child{{white-space:normal}}
+.ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
+.ac-num{{text-align:right}}
+.ac-bar{{display:inline-block;height:.8em;background:#2a788e;vertical-align:-.05em}}
+.ac-error{{border-left:4px solid #b3261e;padding:6px 12px;font-weight:600;
+color:var(--jp-ui-font-color1,#000)}}
+{colours}{tints}</style>"""
+
+
+@lru_cache(maxsize=4096)
+def _cell(weight: str) -> tuple[str, str]:
+    """Both ends of the cell of a weight with two decimals; a hover title may go between."""
+    shade = min(round(100 * float(weight)), 100)
+    return f'<td class="ac-w{shade}"', f">{weight}</td>"
+
+
+def heat_tables(
+    weights: list, rows: Sequence[str], columns: Sequence[str], titles: Sequence[str]
+) -> list[str]:
+    """One heatmap table a head, every number shown.
+
+    Args:
+        weights: nested lists, (H, L_q, L_k), each number from 0 to 1.
+        rows: L_q names of queries, as they are; they are escaped here.
+        columns: L_k names of keys.
+        titles: H captions.
+    """
+    columns_html = "".join(f'<th scope="col">{token_html(token)}</th>' for token in columns)
+    head = f'<thead><tr><th scope="col">query ↓ key →</th>{columns_html}</tr></thead>'
+    hover = len(weights) * len(rows) * len(columns) <= MAX_HOVER_CELLS
+    names = [token_html(token) for token in rows]
+    queries, keys = ([_whole_token(t) for t in tokens] for tokens in (rows, columns))
+    tables = []
+    for title, head_weights in zip(titles, weights, strict=True):
+        lines = []
+        for row, name, query in zip(head_weights, names, queries, strict=True):
+            cells = []
+            for weight, key in zip(row, keys, strict=True):
+                start, end = _cell(f"{weight:.2f}")
+                full = f' title="{query} → {key}: {weight:.4f}"' if hover else ""
+                cells.append(start + full + end)
+            lines.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
+        tables.append(
+            f'<table class="ac ac-map"><caption>{escape(title)}</caption>{head}'
+            f"<tbody>{''.join(lines)}</tbody></table>"
+        )
+    return tables
+
+
+def html_table(caption: str, head: Sequence[str], rows: Sequence, total: Sequence = ()) -> str:
+    """A table whose first column names the rows; caption, rows and total are HTML already."""
+    columns = "".join(f'<th scope="col">{name}</th>' for name in head)
+
+    def line(cells: Sequence[str]) -> str:
+        rest = "".join(f'<td class="ac-num">{cell}</td>' for cell in cells[1:])
+        return f'<tr><th scope="row">{cells[0]}</th>{rest}</tr>'
+
+    body = "".join(map(line, rows))
+    foot = f"<tfoot>{line(total)}</tfoot>" if total else ""
+    return (
+        f'<table class="ac"><caption>{caption}</caption><thead><tr>{columns}</tr></thead>'
+        f"<tbody>{body}</tbody>{foot}</table>"
+    )
+
+
+def facts_table(caption: str, facts: Sequence[Sequence[str]]) -> str:
+    """A table of (name, fact) pairs; all of it is HTML already."""
+    rows = "".join(f'<tr><th scope="row">{name}</th><td>{fact}</td></tr>' for name, fact in facts)
+    return f'<table class="ac"><caption>{caption}</caption><tbody>{rows}</tbody></table>'
+
+
+def side_by_side(*parts: str) -> str:
+    """Tables in a row that breaks where the page is narrow."""
+    return f'<div class="ac-view">{"".join(parts)}</div>'
+
+
+def token_html(token: str) -> str:
+    """A token as HTML: escaped, and kept apart from the text around it whatever its direction."""
+    return f'<bdi title="{_whole_token(token)}">{escape(display_token(token))}</bdi>'
+
+
+def _whole_token(token: str) -> str:
+    """A token of any length as the value of an HTML attribute."""
+    return escape(visible_token(token), quote=True)
+
+
+def two_decimals(x: float) -> str:
+    """A number as the tables show it."""
+    return f"{x:z.2f}"  # z: a rounded -0.001 is 0.00, not -0.00
+
+
+def weight_bar(weight: float) -> str:
+    """A weight as a bar with its number."""
+    return f'<span class="ac-bar" style="width:{5 * weight:.2f}em"></span> {weight:.2f}'
+
+
+def vector_text(x: Sequence[float]) -> str:
+    """A vector as the tables show it."""
+    return f"[{', '.join(map(two_decimals, x))}]"
