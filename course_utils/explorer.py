@@ -1,17 +1,21 @@
 """What every explorer is made of: the column of controls over a view, and the HTML of the view.
 
-The view is HTML tables, since those are the quickest thing to redraw and their numbers stay text.
+The view is HTML tables: a thousand cells are redrawn at once, and their numbers stay text.
 """
 
+import base64
+import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from html import escape
 
 import ipywidgets as widgets
+import numpy as np
+from PIL import Image
 
 from course_utils.heatmaps import HEAD_TINTS, CourseFigure, display_token, ramp, visible_token
 
-MAX_HOVER_CELLS = 1100  # above that, a hover title on every cell would slow each move down
+MAX_NUMBERS = 1100  # above that, numbers in all cells would slow each move down to 0.1 s and more
 
 
 class Explorer(widgets.VBox):
@@ -137,6 +141,10 @@ font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px
 .ac th{{font-weight:400;padding:1px 6px;text-align:right;white-space:nowrap}}
 .ac thead th,.ac tfoot td,.ac tfoot th{{font-weight:600}}
 .ac td{{padding:1px 5px;white-space:nowrap}}
+.ac-small{{margin:0;min-width:10em}}
+.ac-small img{{image-rendering:pixelated}}
+.ac-note{{flex:1 0 100%;margin:0;color:var(--jp-ui-font-color1,#000)}}
+.ac-box{{content-visibility:auto}}
 .ac-map td{{width:2.9em;padding:2px 0;text-align:center}}
 .ac-map thead th{{padding:1px 3px;text-align:center}}
 .ac-map thead th:first-child{{white-space:normal}}
@@ -158,7 +166,7 @@ def _cell(weight: str) -> tuple[str, str]:
 def heat_tables(
     weights: list, rows: Sequence[str], columns: Sequence[str], titles: Sequence[str]
 ) -> list[str]:
-    """One heatmap table a head, every number shown.
+    """One heatmap table a head, every number shown; with very many cells, small maps instead.
 
     Args:
         weights: nested lists, (H, L_q, L_k), each number from 0 to 1.
@@ -166,11 +174,18 @@ def heat_tables(
         columns: L_k names of keys.
         titles: H captions.
     """
+    if (count := len(weights) * len(rows) * len(columns)) > MAX_NUMBERS:
+        note = f'<p class="ac-note">{count:,} weights: too many to show each as a number.</p>'
+        maps = zip(titles, weights, strict=True)
+        return [note, *(_small_map(title, own, rows, columns) for title, own in maps)]
     columns_html = "".join(f'<th scope="col">{token_html(token)}</th>' for token in columns)
     head = f'<thead><tr><th scope="col">query ↓ key →</th>{columns_html}</tr></thead>'
-    hover = len(weights) * len(rows) * len(columns) <= MAX_HOVER_CELLS
     names = [token_html(token) for token in rows]
     queries, keys = ([_whole_token(t) for t in tokens] for tokens in (rows, columns))
+    # About as large as the table will be: the browser leaves out those that are out of sight.
+    widths = [max(35, 7 * len(display_token(token)) + 6) for token in columns]
+    width = 28 + 7 * max(8, *(len(display_token(token)) for token in rows)) + sum(widths)
+    size = f"contain-intrinsic-size:{width}px {22 * len(rows) + 50}px"
     tables = []
     for title, head_weights in zip(titles, weights, strict=True):
         lines = []
@@ -178,14 +193,31 @@ def heat_tables(
             cells = []
             for weight, key in zip(row, keys, strict=True):
                 start, end = _cell(f"{weight:.2f}")
-                full = f' title="{query} → {key}: {weight:.4f}"' if hover else ""
-                cells.append(start + full + end)
+                cells.append(f'{start} title="{query} → {key}: {weight:.4f}"{end}')
             lines.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
         tables.append(
-            f'<table class="ac ac-map"><caption>{escape(title)}</caption>{head}'
-            f"<tbody>{''.join(lines)}</tbody></table>"
+            f'<div class="ac-box" style="{size}"><table class="ac ac-map">'
+            f"<caption>{escape(title)}</caption>{head}<tbody>{''.join(lines)}</tbody></table></div>"
         )
     return tables
+
+
+def _small_map(title: str, weights: list, rows: Sequence[str], columns: Sequence[str]) -> str:
+    """A map in colours alone, under its largest weight in words."""
+    largest, i, j = max((w, i, j) for i, row in enumerate(weights) for j, w in enumerate(row))
+    words = f"most {largest:.2f}: {token_html(rows[i])} → {token_html(columns[j])}"
+    shades = np.rint(100 * np.array(weights)).clip(0, 100).astype(np.uint8)
+    picture = Image.fromarray(shades).convert("P")
+    picture.putpalette([int(back[i : i + 2], 16) for back, _ in ramp(101) for i in (1, 3, 5)])
+    picture.save(png := io.BytesIO(), "PNG", compress_level=1)
+    height, width = shades.shape
+    source = f"data:image/png;base64,{base64.b64encode(png.getvalue()).decode()}"
+    title = escape(title, quote=True)
+    return (
+        f'<figure class="ac ac-small"><figcaption><b>{title}</b><div>{words}</div></figcaption>'
+        f'<img width="{14 * width}" height="{14 * height}" alt="map of {title}" src="{source}">'
+        "</figure>"
+    )
 
 
 def html_table(caption: str, head: Sequence[str], rows: Sequence, total: Sequence = ()) -> str:

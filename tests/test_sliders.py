@@ -4,6 +4,7 @@ What stands in the HTML is parsed and compared with ``state``, and ``state`` wit
 """
 
 import base64
+import io
 import json
 import math
 import random
@@ -15,11 +16,12 @@ import pytest
 import torch
 from ipywidgets import Checkbox, SelectionSlider
 from ipywidgets.widgets import widget
+from PIL import Image
 from torch import nn
 from torch.nn import functional as F
 
 from course_utils.attention import MultiHeadAttention, divisors
-from course_utils.heatmaps import display_token, text_colour, visible_token
+from course_utils.heatmaps import display_token, ramp, text_colour, visible_token
 from course_utils.sliders import (
     Explorer,
     explore_heads,
@@ -44,7 +46,7 @@ ODD_TOKENS = [
     "</td></table>",
 ]
 ALLOWED = {"div", "table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td"}
-ALLOWED |= {"bdi", "span", "code", "p"}
+ALLOWED |= {"bdi", "span", "code", "p", "figure", "figcaption", "b", "img"}
 
 
 def normal(*shape, seed=0, dtype=torch.float64):
@@ -100,7 +102,8 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
-        self.open.append(tag)
+        if tag != "img":  # which has no end
+            self.open.append(tag)
         if tag == "table":
             self.tables.append({"caption": "", "rows": [], "cells": [], "titles": []})
         elif tag == "tr":
@@ -109,7 +112,7 @@ class Page(HTMLParser):
         elif tag in ("td", "th"):
             self.tables[-1]["rows"][-1].append("")
             self.tables[-1]["cells"][-1].append(dict(attrs))
-        elif tag == "bdi":
+        elif tag == "bdi" and "figure" not in self.open:
             self.tables[-1]["titles"].append(dict(attrs)["title"])
         elif dict(attrs).get("role") == "alert":
             self.alerts.append("")
@@ -463,17 +466,40 @@ def test_a_cell_is_rounded_like_every_other_number():
     assert body(heatmap_tables(explorer)[0]) == [["0.01", "0.99"]] * 2
 
 
-def test_many_cells_go_without_hover_titles():
-    explorer = explore_heads(torch_layer(8, 1), normal(1, 14, 8))
-    for h in divisors(8):
+def test_very_many_cells_are_small_maps_with_their_largest_weight_in_words():
+    explorer = explore_heads(torch_layer(8, 1), normal(1, 14, 8), tokens=["<i>", *"bcdefghijklmn"])
+    for h in (2, 4, 8):
         explorer.controls["num_heads"].value = h
+        weights = torch.tensor(explorer.state["weights"])  # (H, L, L)
         titles = [
-            "title" in cell
-            for table in heatmap_tables(explorer)
-            for cells in table["cells"][1:]
-            for cell in cells[1:]
+            cell.get("title")
+            for t in heatmap_tables(explorer)
+            for row in t["cells"][1:]
+            for cell in row[1:]
         ]
-        assert titles == [h * 14 * 14 <= 1100] * (h * 14 * 14)
+        html = explorer.children[-1].value
+        pictures = re.findall(r'alt="map of head (\d+)" src="data:image/png;base64,([^"]+)"', html)
+        if h * 14 * 14 <= 1100:
+            assert len(titles) == h * 14 * 14
+            assert all(titles)
+            assert not pictures
+            continue
+        assert not titles
+        assert f"{h * 14 * 14:,} weights" in html
+        assert [int(head) for head, _ in pictures] == list(range(h))
+        colours = {back: level for level, (back, _) in enumerate(ramp(101))}
+        for own, (_, png) in zip(weights, pictures, strict=True):
+            pixels = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+            shown = [
+                [
+                    colours["#{:02x}{:02x}{:02x}".format(*pixels.getpixel((key, query)))]
+                    for key in range(14)
+                ]
+                for query in range(14)
+            ]
+            assert torch.equal(torch.tensor(shown), (100 * own).round().long())
+            assert f"most {own.max():.2f}: " in html
+        assert "<i>" not in html.replace("<i></i>", "")
 
 
 def test_what_happens_to_layer_and_input_later_changes_nothing():

@@ -271,6 +271,26 @@ READ_OUTPUT = """async (output) => {
     const frame = () => new Promise(requestAnimationFrame);
     await frame(); await frame();
     const seen = (node) => node.checkVisibility() && node.getBoundingClientRect().width > 1;
+    const shade = (cell) => getComputedStyle(cell).backgroundColor;
+    // A map of coloured pixels, turned back into numbers by the colours of the cells of a table.
+    const readSmallMap = (figure) => {
+        const picture = figure.querySelector("img"), canvas = document.createElement("canvas");
+        const [width, height] = [picture.naturalWidth, picture.naturalHeight];
+        Object.assign(canvas, {width, height});
+        const paper = canvas.getContext("2d");
+        paper.drawImage(picture, 0, 0);
+        const probe = output.appendChild(document.createElement("i")), numbers = {};
+        for (let i = 0; i <= 100; i++) {
+            probe.className = `ac-w${i}`;
+            numbers[shade(probe)] = (i / 100).toFixed(2);
+        }
+        probe.remove();
+        const number = (x, y) => numbers[`rgb(${[...paper.getImageData(x, y, 1, 1).data]
+            .slice(0, 3).join(", ")})`];
+        const row = (_, y) => Array.from({length: width}, (_, x) => number(x, y));
+        const rows = Array.from({length: height}, row);
+        return {kind: "map", caption: figure.innerText, rows, hovers: [], shades: []};
+    };
     const texts = (nodes) => [...nodes].filter(seen).map((node) => node.innerText.trim());
     return {
         text: output.innerText.trim(),
@@ -279,15 +299,16 @@ READ_OUTPUT = """async (output) => {
             .map((img) => img.src),
         errors: texts(output.querySelectorAll(".ac-error")),
         readouts: texts(output.querySelectorAll(".widget-readout")),
-        tables: [...output.querySelectorAll("table.ac")].filter(seen).map((table) => ({
-            kind: table.matches(".ac-strip") ? "strip" : table.matches(".ac-map") ? "map" : "plain",
-            caption: table.caption.innerText,
-            rows: [...table.querySelectorAll("tbody tr, tfoot tr")].map((row) =>
-                [...row.querySelectorAll("td")].map((cell) => cell.innerText)),
-            hovers: [...table.querySelectorAll("td[title]")].map((cell) => cell.title),
-            shades: [...table.querySelectorAll("td")].map(
-                (cell) => getComputedStyle(cell).backgroundColor),
-        })),
+        tables: [...output.querySelectorAll("table.ac, figure.ac-small")].filter(seen).map(
+            (table) => table.matches("figure") ? readSmallMap(table) : ({
+                kind: table.matches(".ac-strip") ? "strip"
+                    : table.matches(".ac-map") ? "map" : "plain",
+                caption: table.caption.innerText,
+                rows: [...table.querySelectorAll("tbody tr, tfoot tr")].map((row) =>
+                    [...row.querySelectorAll("td")].map((cell) => cell.innerText)),
+                hovers: [...table.querySelectorAll("td[title]")].map((cell) => cell.title),
+                shades: [...table.querySelectorAll("td")].map(shade),
+            })),
     };
 }"""
 

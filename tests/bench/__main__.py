@@ -1,0 +1,79 @@
+"""`make bench`: measures the course and writes the table; `--quick` only proves that it works.
+
+Every figure is taken on one machine in one run; ratios compare things timed in turns.
+"""
+
+import argparse
+import datetime
+import os
+import platform
+import re
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import torch
+
+HERE = Path(__file__).parent
+sys.path.insert(1, str(HERE.parent / "browser"))  # the harness of the browser tests
+
+import browser
+import kernels
+import layer
+from table import Row, as_markdown
+
+PARTS = {
+    "layer": layer.measure,
+    "finder": layer.measure_finder,
+    "slider": browser.measure,
+    "lab": browser.measure_first_lesson,
+    "start": kernels.measure_start,
+    "memory": kernels.measure_memory,
+    "suite": kernels.measure_suite,
+}
+BUDGET = 600  # seconds; parts that would start later are left out, and the table says so
+
+
+def machine() -> str:
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists() and (name := re.search(r"model name\s*: (.+)", info.read_text())):
+        cpu = name[1]
+    return (
+        f"{os.cpu_count()} cores of {cpu}, {platform.system()}, Python "
+        f"{platform.python_version()}, torch {torch.__version__}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few repetitions, writes no file")
+    parser.add_argument("parts", nargs="*", help=f"any of {', '.join(PARTS)}; left out, all")
+    asked = parser.parse_args()
+    if unknown := set(asked.parts) - set(PARTS):
+        parser.error(f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    start, rows, failed = time.monotonic(), [], False
+    for name in asked.parts or PARTS:
+        if (spent := time.monotonic() - start) > BUDGET * 0.8:
+            rows.append(Row(name, "everything", None, note=f"{spent:.0f} s had gone by already"))
+            continue
+        print(f"{name} …", file=sys.stderr, flush=True)
+        try:
+            rows += PARTS[name](asked.quick)
+        except Exception as error:
+            failed = True
+            traceback.print_exc()
+            rows.append(Row(name, "everything", None, note=f"{type(error).__name__}: {error}"))
+    table = (
+        f"Measured on {datetime.date.today()}: {machine()}.\n{as_markdown(rows)}"
+        f"\n{time.monotonic() - start:.0f} seconds in all.\n"
+    )
+    print(table)
+    if not asked.quick and not asked.parts:
+        (HERE / "results.md").write_text(f"# What `make bench` measured\n\n{table}")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
