@@ -486,8 +486,8 @@ def explore_masks(
         tokens: L names; left out, the positions.
 
     Returns:
-        An explorer with the controls ``mask``, ``length``, ``inverted`` (the mask is handed over
-        as True = blocked) and ``averaged``; its state holds ``weights`` (nested lists, (H, L, L),
+        An explorer with the controls ``mask``, ``length`` (L - 2 at first), ``inverted`` (the
+        mask is handed over as True = blocked) and ``averaged``; its state holds ``weights`` (nested lists, (H, L, L),
         or (1, L, L) when averaged), ``row_sums`` ((H, L) or (1, L)), ``blocked`` ((L, L), as the
         layer read the mask), ``sees`` (how many keys each query may attend to), ``blind``
         (queries that may attend to nothing), and the share of a real token's weight that goes
@@ -606,7 +606,7 @@ def explore_masks(
     return Explorer(
         {
             "mask": make_slider("mask", [(name, name) for name in MASKS], MASKS[0]),
-            "length": make_slider("real tokens", range(seq_len + 1), seq_len),
+            "length": make_slider("real tokens", range(seq_len + 1), max(seq_len - 2, 1)),
             "inverted": make_switch("built as True = blocked", False),
             "averaged": make_switch("average over heads", False),
         },
