@@ -487,11 +487,12 @@ def explore_masks(
 
     Returns:
         An explorer with the controls ``mask``, ``length`` (L - 2 at first), ``inverted`` (the
-        mask is handed over as True = blocked) and ``averaged``; its state holds ``weights`` (nested lists, (H, L, L),
-        or (1, L, L) when averaged), ``row_sums`` ((H, L) or (1, L)), ``blocked`` ((L, L), as the
-        layer read the mask), ``sees`` (how many keys each query may attend to), ``blind``
-        (queries that may attend to nothing), and the share of a real token's weight that goes
-        ``to_padding`` and ``to_later`` tokens, the mean over heads and real tokens.
+        mask is handed over as True = blocked) and ``averaged``; its state holds ``weights``
+        (nested lists, (H, L, L), or (1, L, L) when averaged), ``row_sums`` ((H, L) or (1, L)),
+        ``blocked`` ((L, L), as the layer reads the mask), ``sees`` (how many keys each query may
+        attend to), ``blind`` (queries that may attend to nothing), and ``to_padding`` and
+        ``to_later``: the share of their weight that real tokens give to padding and to later real
+        tokens, on average over tokens and heads.
 
     Raises:
         ValueError: a layer, input or token list that does not fit.
