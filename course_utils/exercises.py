@@ -315,7 +315,8 @@ def check_cross_attention(fn: Callable | None) -> bool:
                 exact: nn.Module = exact,
             ) -> tuple[Tensor, Tensor]:
                 if blocked is not None and blocked.shape != key.shape[:2]:
-                    raise RuntimeError("torch raises an AssertionError here")
+                    # From torch it would be an AssertionError, which the search does not expect.
+                    raise RuntimeError("the mask does not fit the keys")
                 return exact(
                     query, key, value, key_padding_mask=blocked, average_attn_weights=False
                 )
