@@ -143,16 +143,18 @@ font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px
 .ac td{{padding:1px 5px;white-space:nowrap}}
 .ac-small{{margin:0;min-width:10em}}
 .ac-small img{{image-rendering:pixelated}}
-.ac-note{{flex:1 0 100%;margin:0;color:var(--jp-ui-font-color1,#000)}}
 .ac-box{{content-visibility:auto}}
 .ac-map td{{width:2.9em;padding:2px 0;text-align:center}}
 .ac-map thead th{{padding:1px 3px;text-align:center}}
 .ac-map thead th:first-child{{white-space:normal}}
+.ac-map td.ac-blocked{{color:#333;
+background:#ececec repeating-linear-gradient(45deg,transparent 0 4px,#c4c4c4 4px 5px)}}
 .ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
 .ac-num{{text-align:right}}
 .ac-bar{{display:inline-block;height:.8em;background:#2a788e;vertical-align:-.05em}}
 .ac-error{{border-left:4px solid #b3261e;padding:6px 12px;font-weight:600;
 color:var(--jp-ui-font-color1,#000)}}
+.ac-note{{flex:1 0 100%;margin:4px 0;color:var(--jp-ui-font-color1,#000)}}
 {colours}{tints}</style>"""
 
 
@@ -164,7 +166,11 @@ def _cell(weight: str) -> tuple[str, str]:
 
 
 def heat_tables(
-    weights: list, rows: Sequence[str], columns: Sequence[str], titles: Sequence[str]
+    weights: list,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    titles: Sequence[str],
+    blocked: list | None = None,
 ) -> list[str]:
     """One heatmap table a head, every number shown; with very many cells, small maps instead.
 
@@ -173,6 +179,8 @@ def heat_tables(
         rows: L_q names of queries, as they are; they are escaped here.
         columns: L_k names of keys.
         titles: H captions.
+        blocked: nested lists, (L_q, L_k), True for a cell that a mask blocks. Its weight is 0:
+            it is hatched and says "× 0".
     """
     if (count := len(weights) * len(rows) * len(columns)) > MAX_NUMBERS:
         note = f'<p class="ac-note">{count:,} weights: too many to show each as a number.</p>'
@@ -189,10 +197,13 @@ def heat_tables(
     tables = []
     for title, head_weights in zip(titles, weights, strict=True):
         lines = []
-        for row, name, query in zip(head_weights, names, queries, strict=True):
+        for i, (row, name, query) in enumerate(zip(head_weights, names, queries, strict=True)):
             cells = []
-            for weight, key in zip(row, keys, strict=True):
-                start, end = _cell(f"{weight:.2f}")
+            for j, (weight, key) in enumerate(zip(row, keys, strict=True)):
+                if blocked and blocked[i][j]:
+                    start, end = '<td class="ac-blocked"', ">× 0</td>"
+                else:
+                    start, end = _cell(f"{weight:.2f}")
                 cells.append(f'{start} title="{query} → {key}: {weight:.4f}"{end}')
             lines.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
         tables.append(

@@ -33,6 +33,7 @@ _DIGIT = 0.095  # inches a character of a number needs, space around included
 _LINE = 1.15 / 72  # inches a line of text needs for each point of its size
 _TICK_SIZE, _SMALLEST, _TITLE_SIZE = 10, 7, 12  # points
 _PNG_DPI = 144
+_BLOCKED = {"facecolor": "#ececec", "edgecolor": "#a0a0a0", "hatch": "///", "linewidth": 0}
 _SCREEN_DPI = 80  # a 7-inch figure is 560 pixels wide, and fits a narrow window
 
 
@@ -72,6 +73,7 @@ def plot_attention(
     query_tokens: Sequence[str] | None = None,
     key_tokens: Sequence[str] | None = None,
     title: str | None = None,
+    blocked=None,
 ) -> CourseFigure:
     """Draw one head's weights: a row a query, a column a key.
 
@@ -80,22 +82,25 @@ def plot_attention(
         query_tokens: one name a row; left out, the positions.
         key_tokens: one name a column; left out, the query tokens if the map is square.
         title: one line above the picture.
+        blocked: (L_q, L_k) booleans, True where a mask blocks: those cells are hatched, with a
+            × in place of a number.
 
     Returns:
         A closed figure with one axes; colours run from 0 to 1, or to the largest weight if that
         is more than 1 (dropout divides by 1 - p).
 
     Raises:
-        ValueError: weights of another rank, empty, negative, NaN or infinite, or a token list
-            of another length.
+        ValueError: weights of another rank, empty, negative, NaN or infinite, a token list of
+            another length, or blocked of another shape or dtype.
     """
     weights = check_weights(weights, "(L_q, L_k)")
     rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
+    blocked = _check_blocked(blocked, weights.shape)
     if not isinstance(title, str | None):
         raise ValueError(f"title must be a string, got {title!r}")
-    figure = _draw_maps(weights[None], rows, columns, [title or ""], per_row=1)
+    figure = _draw_maps(weights[None], rows, columns, [title or ""], 1, blocked)
     name = " ".join(title.split()) if title else "attention weights"
-    figure.alt = f"{name}: {describe_weights(weights, rows, columns)}"
+    figure.alt = f"{name}: {describe_weights(weights, rows, columns)}{_describe_blocked(blocked)}"
     return figure
 
 
@@ -105,6 +110,7 @@ def plot_heads(
     query_tokens: Sequence[str] | None = None,
     key_tokens: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
+    blocked=None,
 ) -> CourseFigure:
     """Draw all heads of one sample, one small map a head, on one colour scale.
 
@@ -113,6 +119,8 @@ def plot_heads(
         query_tokens: one name a row; left out, the positions.
         key_tokens: one name a column; left out, the query tokens if the maps are square.
         titles: one name a map; left out, "head 0", "head 1" and so on.
+        blocked: (L_q, L_k) booleans, True where a mask blocks, the same for all heads; see
+            ``plot_attention``.
 
     Returns:
         A closed figure with H axes in reading order, at most four a row.
@@ -126,18 +134,20 @@ def plot_heads(
     if titles is None:
         titles = [f"head {head}" for head in range(num_heads)]
     titles = check_names("titles", titles, num_heads, "one a head")
+    blocked = _check_blocked(blocked, weights.shape)
 
     if num_heads % 4 and num_heads % 3 == 0:
         per_row = 3
     else:
         per_row = min(num_heads, 4 if num_heads > 4 or width <= 4 else 2)
-    figure = _draw_maps(weights, rows, columns, titles, per_row)
+    figure = _draw_maps(weights, rows, columns, titles, per_row, blocked)
     figure.alt = "; ".join(
         f"{' '.join(title.split())}: {describe_weights(head, rows, columns)}"
         for head, title in zip(weights[:4], titles, strict=False)
     )
     if num_heads > 4:
         figure.alt += f"; and {num_heads - 4} more heads"
+    figure.alt += _describe_blocked(blocked)
     return figure
 
 
@@ -372,6 +382,30 @@ def describe_weights(weights: np.ndarray, rows: Sequence[str], columns: Sequence
     return f"{size}, largest weight a row {', '.join(tops)}{more}"
 
 
+def _describe_blocked(blocked: np.ndarray) -> str:
+    """Say in words how much a mask blocks, if anything."""
+    return f"; {blocked.sum()} of {blocked.size} cells blocked" if blocked.any() else ""
+
+
+def _check_blocked(blocked, shape: Sequence[int]) -> np.ndarray:
+    """Return ``blocked`` as a boolean array (L_q, L_k); left out, nothing is.
+
+    Raises:
+        ValueError: another shape or dtype.
+    """
+    if blocked is None:
+        return np.zeros(shape[-2:], dtype=bool)
+    try:
+        array = np.asarray(blocked)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"blocked must be booleans, got {type(blocked).__name__}") from None
+    if array.dtype != bool:
+        raise ValueError(f"blocked must be booleans, True = blocked; got {array.dtype}")
+    if array.shape != tuple(shape[-2:]):
+        raise ValueError(f"blocked must be {tuple(shape[-2:])}, got shape {array.shape}")
+    return array
+
+
 def describe_head_split(embed_dim: int, num_heads: int) -> str:
     """Say in words which features belong to which head (the first and the last)."""
     head_dim = embed_dim // num_heads
@@ -409,6 +443,7 @@ def _draw_maps(
     columns: Sequence[str],
     titles: Sequence[str],
     per_row: int,
+    blocked: np.ndarray,
 ) -> CourseFigure:
     """Draw (H, L_q, L_k) as H maps whose size follows from the room that their texts need."""
     num_maps, height, width = weights.shape
@@ -471,7 +506,9 @@ def _draw_maps(
         else:
             axes.set_xticks([])
         if numbers:
-            _write_numbers(axes, weights[i], image, 9 if cell >= 0.5 else _SMALLEST)
+            _write_numbers(axes, weights[i], image, 9 if cell >= 0.5 else _SMALLEST, blocked)
+        for row, column in np.argwhere(blocked):
+            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **_BLOCKED, in_layout=False))
     for axes in grid[num_maps:]:
         axes.remove()
     if not numbers:
@@ -479,17 +516,20 @@ def _draw_maps(
     return figure
 
 
-def _write_numbers(axes: Axes, weights: np.ndarray, image, size: float) -> None:
+def _write_numbers(
+    axes: Axes, weights: np.ndarray, image, size: float, blocked: np.ndarray
+) -> None:
     backgrounds = image.to_rgba(weights)
     for (row, column), weight in np.ndenumerate(weights):
+        shut = blocked[row, column]
         axes.text(
             column,
             row,
-            f"{weight:.2f}",
+            "×" if shut else f"{weight:.2f}",
             ha="center",
             va="center",
             fontsize=size,
-            color=text_colour(backgrounds[row, column]),
+            color="black" if shut else text_colour(backgrounds[row, column]),
             in_layout=False,  # it lies inside its cell, and asking each one is slow
         )
 

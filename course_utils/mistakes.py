@@ -215,6 +215,19 @@ REFERENCE |= {
     "seen": lambda s: s.normed,
     "maps": lambda s: s.maps_of(s.seen),
     "returned_maps": lambda s: s.maps,
+    "past": lambda s: _grid(s).tril() if s.is_causal else _grid(s),  # (L, L)
+    "real": lambda s: torch.arange(s.seq_len) < s.lengths[:, None],  # (N, L)
+    "kept": lambda s: s.real[:, None, None, :],  # (N, 1, 1, L): keys
+    "joined": lambda s: s.past & s.kept,  # (N, 1, L, L)
+    "sided": lambda s: s.joined,
+    "filled": lambda s: lambda attend: attend.double(),
+    "built": lambda s: s.filled(s.sided),
+    "ends": lambda s: torch.arange(s.memory.shape[1]) < s.lengths[:, None],  # (N, L_k)
+    "shut": lambda s: ~s.ends,
+    "roles": lambda s: (s.x, s.memory, s.memory),
+    "crossed": lambda s: s.attend_through(*s.roles, s.shut),
+    "crossed_output": lambda s: s.crossed[0],
+    "crossed_weights": lambda s: s.crossed[1],
 }
 ATTENTION_SCALE = ("order", "factor")
 GRADIENT_NORMS = ("order", "dots", "softened", "share_axis", "at_scores", "norms")
@@ -223,6 +236,10 @@ COPY_WEIGHTS = (
     *("order", "thirds", "out_weight", "copied_weights", "in_biases", "out_bias", "copied_biases"),
 )
 PER_HEAD_WEIGHTS = ("order", "seen", "maps", "returned_maps")
+ATTENTION_MASK = ("order", "past", "real", "kept", "joined", "sided", "filled", "built")
+CROSS_ATTENTION = (
+    *("order", "ends", "shut", "roles", "crossed", "crossed_output", "crossed_weights"),
+)
 
 
 def _number(x: float) -> Tensor:
@@ -231,6 +248,10 @@ def _number(x: float) -> Tensor:
 
 def _head_dim(s: SimpleNamespace) -> int:
     return len(s.weight) // s.num_heads
+
+
+def _grid(s: SimpleNamespace) -> Tensor:
+    return torch.ones(s.seq_len, s.seq_len, dtype=torch.bool)
 
 
 def _softmax_gradient(scores: Tensor, upstream: Tensor, axis: int) -> Tensor:
@@ -578,6 +599,103 @@ MISTAKES: tuple[Mistake, ...] = (
         lambda s: s.maps.mean(1, keepdim=True).expand_as(s.maps),
         "each head is given a copy of the average",
         "From the average alone nobody can tell the heads apart again.",
+        "what the layer is asked for"),
+    Mistake("causal-without-itself", (), "past",
+        lambda s: _grid(s).tril(-1) if s.is_causal else _grid(s),
+        "a token may not attend to itself",
+        "The causal mask blocks later tokens; the diagonal stays open, or row 0 sees nothing.",
+        "whether your triangle holds the diagonal"),
+    Mistake("causal-sees-the-next", (), "past",
+        lambda s: _grid(s).tril(1) if s.is_causal else _grid(s),
+        "a token may attend to the one after it",
+        "That is the token which a language model is asked to guess.",
+        "the offset of your triangle, or a comparison of positions"),
+    Mistake("causal-turned-round", (), "past",
+        lambda s: _grid(s).triu() if s.is_causal else _grid(s),
+        "tokens see what comes after them instead of what came before",
+        "Rows are queries and columns keys: what came before lies to the left of the diagonal.",
+        "which triangle you keep"),
+    Mistake("causal-ignored", (), "past", _grid,
+        "later tokens are never blocked",
+        "With causal=True a token may see itself and what came before.",
+        "what becomes of the argument causal"),
+    Mistake("causal-always", (), "past", lambda s: _grid(s).tril(),
+        "later tokens are blocked even with causal=False",
+        "Then every real token may be seen from everywhere.",
+        "what becomes of the argument causal"),
+    Mistake("padding-off-by-one", (), "real",
+        lambda s: torch.arange(s.seq_len) <= s.lengths[:, None],
+        "the first padded key may be seen",
+        "Positions count from 0: a sentence of 3 tokens holds 0, 1 and 2.",
+        "the comparison with the lengths"),
+    Mistake("padding-at-the-start", (), "real",
+        lambda s: torch.arange(s.seq_len) >= s.seq_len - s.lengths[:, None],
+        "the tokens at the start are taken for padding",
+        "Here the padding stands at the end.",
+        "which side of the comparison is real"),
+    Mistake("padding-ignored", (), "real",
+        lambda s: torch.ones(len(s.lengths), s.seq_len, dtype=torch.bool),
+        "padding may be seen",
+        "Real tokens then give part of their weight to padding.",
+        "what becomes of the lengths"),
+    Mistake("queries-blocked-instead-of-keys", ("M24",), "kept",
+        lambda s: s.real[:, None, :, None],
+        "padded queries are blocked, and padded keys are not",
+        "What nobody may look at are keys: columns. Padded rows are left out of the loss.",
+        "on which axis the padding ends up"),
+    Mistake("queries-blocked-too", ("M24",), "kept",
+        lambda s: s.real[:, None, :, None] & s.real[:, None, None, :],
+        "padded queries are blocked as well as padded keys",
+        "Such a row sees nothing, and may be NaN. Block keys; leave padded rows to the loss.",
+        "on which axes the padding ends up"),
+    Mistake("masks-joined-by-or", (), "joined", lambda s: s.past | s.kept,
+        "a key may be seen if one of the two masks allows it",
+        "It must be allowed by both: not later, and no padding.",
+        "how the two masks are joined"),
+    Mistake("built-for-the-other-convention", ("M18",), "sided", lambda s: ~s.joined,
+        "the mask is inverted: True = blocked",
+        "This course and F.scaled_dot_product_attention take True for: may attend.",
+        "what True means in the mask that you return"),
+    Mistake("built-without-head-axis", ("M25",), "sided", lambda s: s.joined[:, 0],
+        "the head axis is missing: (N, L, L)",
+        "Against (N, H, L, L) that is read as (1, N, L, L): samples are taken for heads.",
+        "the number of axes of what you return"),
+    # A mask that is not boolean gets 2 added to its numbers, so that it can be told apart.
+    Mistake("built-of-zeros-and-ones", ("M19",), "filled",
+        lambda s: lambda attend: attend.double() + 2,
+        "the mask holds the numbers 0 and 1",
+        "A mask of numbers is added to the scores: a key that gets 0 added is not blocked.",
+        "the dtype of what you return"),
+    Mistake("built-to-be-added", ("M19",), "filled",
+        lambda s: lambda attend: torch.where(attend, 2.0, -math.inf).double(),
+        "the mask holds 0 and -inf, to be added to the scores",
+        "That works in torch, but asked is a boolean mask.",
+        "the dtype of what you return"),
+    Mistake("cross-padding-off-by-one", (), "ends",
+        lambda s: torch.arange(s.memory.shape[1]) <= s.lengths[:, None],
+        "the first padded key may be seen",
+        "Positions count from 0: a sentence of 3 tokens holds 0, 1 and 2.",
+        "the comparison with the lengths"),
+    Mistake("cross-mask-inverted", ("M18",), "shut", lambda s: s.ends,
+        "real keys are blocked, and padding may be seen",
+        "In nn.MultiheadAttention True means blocked.",
+        "what True means in the mask that you hand over"),
+    Mistake("cross-padding-ignored", (), "shut", lambda s: None,
+        "padding may be seen",
+        "Real tokens then give part of their weight to padding.",
+        "what becomes of the lengths"),
+    Mistake("cross-turned-round", ("M36",), "roles", lambda s: (s.memory, s.x, s.x),
+        "memory looks at x",
+        "The queries come from x: one row for each of its tokens. Keys and values are memory.",
+        "the order in which the two go into the layer"),
+    Mistake("cross-looks-at-itself", ("M36",), "roles", lambda s: (s.x, s.x, s.x),
+        "x looks at itself: this is self-attention",
+        "The queries come from x; what they look through, and fetch, is memory.",
+        "where keys and values come from"),
+    Mistake("cross-weights-averaged", ("M29", "M46"), "crossed_weights",
+        lambda s: s.crossed[1].mean(1),
+        "the weights are averaged over the heads",
+        "An average hides what single heads do; asked is (N, H, L_q, L_k).",
         "what the layer is asked for"),
 )
 # fmt: on

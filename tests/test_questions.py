@@ -207,7 +207,7 @@ def test_a_malformed_quiz_is_found(changes, problem):
 
 
 def test_the_quizzes_are_all_there():
-    lessons = [f"lesson-{k:02}" for k in range(1, 6)]
+    lessons = [f"lesson-{k:02}" for k in range(1, 7)]
     assert {name: len(entry["questions"]) for name, entry in QUIZZES.items()} == (
         dict.fromkeys(lessons, 3) | dict.fromkeys(TESTS, 12)
     )
@@ -572,6 +572,44 @@ def options_for_each_head(question: dict) -> str:
     return only_true(facts | {"none of them: it always averages": not any(facts.values())})
 
 
+def where_true_means_blocked(question: dict) -> str:
+    padded = torch.tensor([[False, False, True], [False, True, True]])  # (batch, key)
+    layer, x = torch_layer(8, 2, batch_first=True).eval(), torch.randn(2, 3, 8)
+    weights = layer(x, x, x, key_padding_mask=padded)[1]
+    one_hot, t = torch.eye(3).expand(2, 1, 3, 3), torch.randn(2, 1, 3, 4)
+    function = nn.functional.scaled_dot_product_attention(t, t, one_hot, padded[:, None, None])[
+        :, 0
+    ]
+    works = [not w.mT[padded].any() for w in (weights, function)]
+    return question["choices"][{(True, False): 0, (False, True): 1, (True, True): 2}[*works]]
+
+
+@torch.enable_grad()
+def gradient_past_an_empty_sentence() -> str:
+    padded = torch.arange(8) == 3
+    layer, x = torch_layer(8, 2, batch_first=True), torch.randn(8, 5, 8)
+    output, _ = layer(x, x, x, key_padding_mask=padded[:, None].expand(8, 5))
+    (gradient,) = torch.autograd.grad(output[~padded].sum(), layer.in_proj_weight)
+    return only_true({"0 everywhere": not gradient.any(), "NaN": bool(gradient.isnan().any())})
+
+
+def mask_that_fits(question: dict) -> str:
+    t, keys = torch.randn(8, 4, 12, 5), torch.randn(8, 4, 30, 5)
+    real = torch.arange(30) < torch.arange(23, 31)[:, None]  # (batch, key)
+    one_hot = torch.eye(30).expand(8, 4, 30, 30)
+
+    def hides(choice: str) -> bool:
+        shape = tuple(map(int, re.findall(r"\d+", choice)))
+        mask = real.view(shape) if math.prod(shape) == 240 else real[:, None].expand(shape)
+        try:
+            weights = nn.functional.scaled_dot_product_attention(t, keys, one_hot, mask)
+        except RuntimeError:
+            return False
+        return not weights.permute(0, 3, 1, 2)[~real].any()
+
+    return only_true({choice: hides(choice) for choice in question["choices"]})
+
+
 # A function of the question that computes the right answer as it stands among the choices.
 COMPUTED = {
     ("pre-test", 1): lambda q: head_0(torch.arange(8).view(1, 2, 4).view(1, 2, 2, 2)),
@@ -625,6 +663,9 @@ COMPUTED = {
     ("lesson-05", 1): heads_in_front,
     ("lesson-05", 2): lambda q: seen_on_zeros(),
     ("lesson-05", 3): options_for_each_head,
+    ("lesson-06", 1): where_true_means_blocked,
+    ("lesson-06", 2): lambda q: gradient_past_an_empty_sentence(),
+    ("lesson-06", 3): mask_that_fits,
 }
 
 

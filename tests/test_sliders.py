@@ -4,6 +4,7 @@ What stands in the HTML is parsed and compared with ``state``, and ``state`` wit
 """
 
 import base64
+import copy
 import io
 import json
 import math
@@ -23,8 +24,10 @@ from torch.nn import functional as F
 from course_utils.attention import MultiHeadAttention, divisors
 from course_utils.heatmaps import display_token, ramp, text_colour, visible_token
 from course_utils.sliders import (
+    MASKS,
     Explorer,
     explore_heads,
+    explore_masks,
     explore_query,
     explore_scale,
     explore_split,
@@ -77,8 +80,14 @@ def make_heads(layer="torch", **options):
     return explore_heads(LAYERS[layer], normal(4, 5, 6, seed=9), **options)
 
 
+def make_masks(layer="torch", **options):
+    return explore_masks(LAYERS[layer], normal(1, 4, 6, seed=9), **options)
+
+
 MAKERS = {
     "query": make_query,
+    "masks": make_masks,
+    "masks of our layer": lambda: make_masks("ours, while training"),
     "scale": lambda: explore_scale(head_dims=(1, 4, 64), num_tokens=3),
     "split": lambda: explore_split(12, num_heads=4),
     "heads": make_heads,
@@ -536,6 +545,153 @@ def test_a_training_layer_is_left_as_it_was():
         assert explorer.state["row_sums"] == pytest.approx((1, 1))  # no train mode was asked for
 
 
+# --- the masks explorer -------------------------------------------------------------------------
+
+
+class TestMasks:
+    tokens = ("the", "cat", "sat", "down")
+
+    def meant(self, state):
+        """The mask as it is meant, cell by cell; True = may attend."""
+        return [
+            [
+                not ("causal" in state["mask"] and key > query)
+                and not ("padding" in state["mask"] and key >= state["length"])
+                for key in range(4)
+            ]
+            for query in range(4)
+        ]
+
+    @pytest.mark.parametrize("layer", ["torch", "ours, while training"])
+    def test_numbers(self, layer):
+        x = normal(1, 4, 6, seed=9)
+        explorer = explore_masks(LAYERS[layer], x, tokens=self.tokens)
+        assert list(explorer.controls) == ["mask", "length", "inverted", "averaged"]
+        assert [value for _, value in explorer.controls["mask"].options] == list(MASKS)
+        assert list(explorer.controls["length"].options) == [0, 1, 2, 3, 4]
+        assert explorer.state["length"] == 2
+        theirs = copy.deepcopy(LAYERS[layer]).eval()
+        count = 0
+        for state in every_state(explorer):
+            count += 1
+            may = torch.tensor(self.meant(state))
+            if state["inverted"] and state["mask"] != "none":
+                may = ~may
+            assert state["blocked"] == (~may).tolist()
+            padded = torch.cat([x[:, : state["length"]], 0 * x[:, state["length"] :]], dim=1)
+            with torch.no_grad():
+                if layer == "torch":  # there True = blocked, and a row without a key is NaN
+                    options = {"attn_mask": ~may, "average_attn_weights": False}
+                    _, weights = theirs(padded, padded, padded, **options)
+                else:
+                    _, weights = theirs(padded, mask=may)
+            blind = [i for i in range(4) if not may[i].any()]
+            assert state["blind"] == blind
+            if layer == "torch":
+                assert weights[0].isnan().any(-1).any(0).nonzero().flatten().tolist() == blind
+            weights = weights[0].nan_to_num(0)
+            real = weights[:, : state["length"]]
+            for name, keys in (
+                ("to_padding", real[..., state["length"] :]),
+                ("to_later", real[..., : state["length"]].triu(1)),
+            ):
+                share = keys.sum() / (3 * max(state["length"], 1))
+                assert_close(state[name], share)
+            assert_close(state["weights"], weights.mean(0)[None] if state["averaged"] else weights)
+            assert_close(
+                state["row_sums"], torch.tensor(state["weights"], dtype=torch.float64).sum(-1)
+            )
+            assert state["sees"] == may.sum(-1).tolist()
+        assert count == 4 * 5 * 2 * 2
+
+    def test_view_and_figure(self):
+        explorer = explore_masks(LAYERS["torch"], normal(1, 4, 6, seed=9), tokens=self.tokens)
+        for state in every_state(explorer):
+            names = [*self.tokens[: state["length"]], *["pad"] * (4 - state["length"])]
+            titles = ["mean of 3 heads"] if state["averaged"] else ["head 0", "head 1", "head 2"]
+            *maps, sums, facts = page(explorer).tables
+            assert [table["caption"] for table in maps] == titles
+            for table, weights in zip(maps, state["weights"], strict=True):
+                assert table["rows"][0][1:] == [row[0] for row in table["rows"][1:]] == names
+                for cells, texts, row, blocked in zip(
+                    table["cells"][1:], body(table), weights, state["blocked"], strict=True
+                ):
+                    shut = [cell["class"] == "ac-blocked" for cell in cells[1:]]
+                    assert shut == blocked
+                    for text, weight, b in zip(texts, row, blocked, strict=True):
+                        assert text == ("× 0" if b else f"{weight:.2f}")
+                        assert weight == 0 or not b
+            assert sums["rows"][0] == ["query", "may see", *titles]
+            for row, name, sees, own in zip(
+                sums["rows"][1:],
+                names,
+                state["sees"],
+                zip(*state["row_sums"], strict=True),
+                strict=True,
+            ):
+                assert row == [name, f"{sees} of 4" if sees else "⚠ nothing", *two(own)]
+            assert [row[1] for row in facts["rows"]] == [
+                "True = blocked" if state["inverted"] else "True = may attend",
+                "True = may attend",
+                f"{sum(map(sum, state['blocked']))} of 16",
+                *two([state["to_padding"], state["to_later"]]),
+            ]
+            note = re.search(r"May attend to nothing: (.*?)\. ", explorer.children[-1].value)
+            assert bool(note) == bool(state["blind"])
+            if note and len(state["blind"]) < 4:
+                rows = re.findall(r"\(row (\d)\)", note[1])
+                assert [*map(int, rows)] == state["blind"]
+            if state["length"] == 2:
+                figure = explorer.figure()
+                drawn = [axes for axes in figure.axes if axes.images]
+                assert [axes.get_title() for axes in drawn] == titles
+                hatched = [p for p in drawn[0].patches if p.get_hatch()]
+                assert len(hatched) == sum(map(sum, state["blocked"]))
+
+    def test_what_the_lesson_says_of_it(self):
+        explorer = make_masks()
+        put(explorer.controls["mask"], MASKS.index("causal"))
+        explorer.controls["length"].value = 2
+        assert explorer.state["to_padding"] == 0  # padding at the end lies in the future
+        explorer.controls["mask"].value = "padding"
+        explorer.controls["inverted"].value = True
+        assert explorer.state["to_padding"] == pytest.approx(1)
+        explorer.controls["length"].value = 4
+        assert explorer.state["blind"] == [0, 1, 2, 3]
+        assert "may attend to nothing: all rows" in repr(explorer)
+        explorer.controls["mask"].value = "causal"
+        assert explorer.state["blind"] == [3]
+        assert "may attend to nothing: 3 (row 3)" in repr(explorer)
+
+    @pytest.mark.parametrize(
+        ("call", "parts"),
+        [
+            (lambda: explore_masks(nn.Linear(6, 6), normal(1, 4, 6)), ("layer", "got Linear")),
+            (lambda: make_masks(tokens=["a"]), ("tokens", "4 strings", "got 1 for 4")),
+            (
+                lambda: explore_masks(LAYERS["torch"], normal(2, 4, 6)),
+                ("x", "one sentence, (1, L, D)", "(2, 4, 6)"),
+            ),
+            (lambda: explore_masks(LAYERS["torch"], normal(4, 6)), ("x", "(N, L, D)", "(4, 6)")),
+            (lambda: explore_masks(LAYERS["torch"], None), ("x", "torch tensor")),
+        ],
+    )
+    def test_wrong_arguments(self, call, parts):
+        with pytest.raises(ValueError, match=f"^{re.escape(parts[0])}") as caught:
+            call()
+        assert all(part in str(caught.value) for part in parts)
+
+    def test_what_happens_to_layer_and_input_later_changes_nothing(self):
+        layer, x = torch_layer(6, 3), normal(1, 4, 6)
+        explorer, untouched = (explore_masks(layer, x) for _ in range(2))
+        untouched.controls["mask"].value = "causal"
+        with torch.no_grad():
+            x.zero_()
+            layer.in_proj_weight.zero_()
+        explorer.controls["mask"].value = "causal"
+        assert explorer.state == untouched.state
+
+
 # --- all explorers ------------------------------------------------------------------------------
 
 
@@ -622,13 +778,15 @@ def test_moves_leave_no_widgets_behind(make):
     assert len(widget._instances) == before
 
 
-@pytest.mark.parametrize("make", [make_query, make_heads])
+@pytest.mark.parametrize("make", [make_query, make_heads, make_masks])
 @pytest.mark.parametrize("first", range(0, len(ODD_TOKENS), 4))
 def test_odd_tokens_are_shown_not_run(make, first):
     tokens = ODD_TOKENS[first : first + 4]
     if make is make_heads:
         tokens = [*tokens, "cat"]
     explorer = make(tokens=tokens)
+    if make is make_masks:
+        explorer.controls["length"].value = 4  # no padding: all names are shown
     control = next(iter(explorer.controls.values()))
     for position in positions(control):
         put(control, position)

@@ -241,6 +241,22 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
         softness = [list(row) for row in zip(state["entropy"], state["gradient_norm"], strict=True)]
         means = [state["mean_entropy"], state["mean_gradient_norm"]]
         return [("plain", state["scores"][0]), *maps, ("plain", [*softness, means])]
+    if "blocked" in state:  # explore_masks
+        length = len(state["sees"])
+        sums = [
+            [[sees, length] if sees else [], *row_sums]
+            for sees, row_sums in zip(
+                state["sees"], zip(*state["row_sums"], strict=True), strict=True
+            )
+        ]
+        facts = [
+            [],
+            [],
+            [sum(map(sum, state["blocked"])), length**2],
+            state["to_padding"],
+            state["to_later"],
+        ]
+        return [*maps, ("plain", sums), ("plain", [[fact] for fact in facts])]
     if "stored_weights" in state:  # explore_heads
         heads = state["num_heads"]
         assert len(maps) == (1 if state["averaged"] else heads)

@@ -1,0 +1,230 @@
+"""Masks: the exercises of lesson 6, and how pictures show a blocked cell."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from course_utils import mistakes
+from course_utils.checks import CheckFailed
+from course_utils.exercises import check_attention_mask, check_cross_attention
+from course_utils.explorer import heat_tables
+from course_utils.heatmaps import plot_attention, plot_heads
+
+# --- One solution an exercise, with a switch for each mistake ------------------------------------
+
+
+def attention_mask(*bugs):
+    def fn(lengths, seq_len, causal):
+        last = lengths + ("padding-off-by-one" in bugs)
+        may = torch.zeros(len(lengths), 1, seq_len, seq_len, dtype=torch.bool)
+        if "causal-ignored" in bugs:
+            causal = False
+        if "causal-always" in bugs:
+            causal = True
+        for n, length in enumerate(last.tolist()):
+            for i in range(seq_len):
+                for j in range(seq_len):
+                    real = j < length
+                    if "padding-at-the-start" in bugs:
+                        real = j >= seq_len - length
+                    if "padding-ignored" in bugs:
+                        real = True
+                    if "queries-blocked-instead-of-keys" in bugs:
+                        real = i < length
+                    if "queries-blocked-too" in bugs:
+                        real = real and i < length
+                    past = j <= i
+                    if "causal-without-itself" in bugs:
+                        past = j < i
+                    if "causal-sees-the-next" in bugs:
+                        past = j <= i + 1
+                    if "causal-turned-round" in bugs:
+                        past = j >= i
+                    past = past or not causal
+                    both = past or real if "masks-joined-by-or" in bugs else past and real
+                    may[n, 0, i, j] = both
+        if "built-for-the-other-convention" in bugs:
+            may = may.logical_not()
+        if "built-without-head-axis" in bugs:
+            may = may.squeeze(1)
+        if "built-of-zeros-and-ones" in bugs:
+            return may.float()
+        if "built-to-be-added" in bugs:
+            return torch.zeros(may.shape).masked_fill(~may, -math.inf)
+        return may
+
+    return fn
+
+
+def cross_attention(*bugs):
+    def fn(layer, x, memory, lengths):
+        last = lengths[:, None] + ("cross-padding-off-by-one" in bugs)
+        blocked = torch.arange(memory.size(1)).expand(len(x), -1) >= last
+        if "cross-mask-inverted" in bugs:
+            blocked = blocked.logical_not()
+        if "cross-padding-ignored" in bugs:
+            blocked = None
+        query, key = x, memory
+        if "cross-turned-round" in bugs:
+            query, key = memory, x
+        if "cross-looks-at-itself" in bugs:
+            key = x
+        each = "cross-weights-averaged" not in bugs
+        return layer(query, key, key, key_padding_mask=blocked, average_attn_weights=not each)
+
+    return fn
+
+
+EXERCISES = {
+    "attention_mask": (check_attention_mask, attention_mask, mistakes.ATTENTION_MASK),
+    "cross_attention": (check_cross_attention, cross_attention, mistakes.CROSS_ATTENTION),
+}
+
+
+def in_one_line(lengths, seq_len, causal):
+    mask = (torch.arange(seq_len) < lengths[:, None])[:, None, None]  # (N, 1, 1, L)
+    return mask & torch.ones(seq_len, seq_len, dtype=torch.bool).tril() if causal else mask
+
+
+def by_comparison(lengths, seq_len, causal):
+    i = torch.arange(seq_len)
+    later = (i[None, :] > i[:, None]) & causal
+    padded = i[None, :] >= lengths[:, None]
+    return ~(later[None, None] | padded[:, None, None, :])
+
+
+def with_torch(layer, x, memory, lengths):
+    """The same through torch's own function, with the three matrices cut by hand."""
+    wq, wk, wv = layer.in_proj_weight.chunk(3)
+    bq, bk, bv = layer.in_proj_bias.chunk(3)
+    shape = (layer.num_heads, layer.head_dim)
+    q, k, v = (
+        F.linear(t, w, b).unflatten(-1, shape).transpose(1, 2)
+        for t, w, b in ((x, wq, bq), (memory, wk, bk), (memory, wv, bv))
+    )
+    may = (torch.arange(memory.shape[1]) < lengths[:, None])[:, None, None]
+    one_hot = torch.eye(memory.shape[1]).expand(*k.shape[:3], -1)
+    weights = F.scaled_dot_product_attention(q, k, one_hot, may)
+    return layer.out_proj((weights @ v).transpose(1, 2).flatten(2)), weights
+
+
+@pytest.mark.parametrize(
+    ("check", "fn"),
+    [
+        (check_attention_mask, attention_mask()),
+        (check_attention_mask, in_one_line),
+        (check_attention_mask, by_comparison),
+        (check_cross_attention, cross_attention()),
+        (check_cross_attention, with_torch),
+    ],
+)
+def test_a_right_answer_passes_however_it_is_written(check, fn, capsys):
+    assert check(fn) is True
+    assert capsys.readouterr().out.startswith(f"✓ {check.__name__[6:]}: right on ")
+
+
+@pytest.mark.parametrize("check", [check_attention_mask, check_cross_attention])
+def test_a_stub_is_not_attempted(check, capsys):
+    def stub(*args):
+        raise NotImplementedError
+
+    assert check(stub) is False
+    assert capsys.readouterr().out == f"○ {check.__name__[6:]}: not attempted yet\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "bug"),
+    [
+        (name, mistake.id)
+        for name, (*_, steps) in EXERCISES.items()
+        for mistake in mistakes.MISTAKES
+        if mistake.step in steps and mistake.step != "order"
+    ],
+)
+def test_every_mistake_alone_is_named(name, bug):
+    check, solution, _ = EXERCISES[name]
+    with pytest.raises(CheckFailed) as failed:
+        check(solution(bug))
+    assert failed.value.explanations == ((bug,),)
+
+
+@pytest.mark.parametrize(
+    ("name", "bugs"),
+    [
+        ("attention_mask", ("built-for-the-other-convention", "causal-without-itself")),
+        ("attention_mask", ("queries-blocked-instead-of-keys", "built-without-head-axis")),
+        ("attention_mask", ("masks-joined-by-or", "built-of-zeros-and-ones")),
+        ("cross_attention", ("cross-mask-inverted", "cross-weights-averaged")),
+    ],
+)
+def test_mistakes_at_once_are_named(name, bugs):
+    check, solution, _ = EXERCISES[name]
+    with pytest.raises(CheckFailed) as failed:
+        check(solution(*bugs))
+    assert set(bugs) in map(set, failed.value.explanations)
+
+
+def test_what_is_no_mask_gets_a_sentence():
+    with pytest.raises(CheckFailed, match="the mask is of type list; expected a torch tensor"):
+        check_attention_mask(lambda lengths, seq_len, causal: [[True]])
+    with pytest.raises(CheckFailed, match="no known mistake gives these numbers"):
+        check_attention_mask(lambda lengths, seq_len, causal: torch.ones(2, 3) > 0)
+
+
+# --- Blocked cells in pictures -------------------------------------------------------------------
+
+WEIGHTS = torch.tensor([[1.0, 0.0, 0.0], [0.4, 0.6, 0.0]])
+BLOCKED = torch.tensor([[False, True, True], [False, False, True]])
+
+
+class TestBlockedCells:
+    @pytest.mark.parametrize("make", [torch.Tensor.clone, torch.Tensor.tolist, torch.Tensor.numpy])
+    def test_figures_hatch_them(self, make):
+        for figure in (
+            plot_attention(WEIGHTS, blocked=make(BLOCKED)),
+            plot_heads(WEIGHTS[None].repeat(2, 1, 1), blocked=make(BLOCKED)),
+        ):
+            figure.draw_without_rendering()
+            assert figure.alt.endswith("; 3 of 6 cells blocked")
+            for axes in figure.axes:
+                hatched = [p for p in axes.patches if p.get_hatch()]
+                corners = {(p.get_y() + 0.5, p.get_x() + 0.5) for p in hatched}
+                assert corners == {tuple(map(float, cell)) for cell in BLOCKED.nonzero().tolist()}
+                texts = [text.get_text() for text in axes.texts]
+                assert texts == ["1.00", "×", "×", "0.40", "0.60", "×"]
+                assert {t.get_color() for t in axes.texts if t.get_text() == "×"} == {"black"}
+
+    def test_without_a_mask_nothing_is_hatched(self):
+        for blocked in (None, torch.zeros_like(BLOCKED)):
+            figure = plot_attention(WEIGHTS, blocked=blocked)
+            assert "blocked" not in figure.alt
+            assert not figure.axes[0].patches
+            assert "×" not in [text.get_text() for text in figure.axes[0].texts]
+
+    @pytest.mark.parametrize(
+        ("blocked", "said"),
+        [
+            (BLOCKED.T, r"blocked must be \(2, 3\), got shape \(3, 2\)"),
+            (BLOCKED[None], r"blocked must be \(2, 3\), got shape \(1, 2, 3\)"),
+            (BLOCKED.float(), "blocked must be booleans, True = blocked; got float32"),
+            ([[True], [False, True]], "blocked must be booleans, got list"),
+        ],
+    )
+    def test_blocked_of_another_kind_is_refused(self, blocked, said):
+        for call in (
+            lambda **o: plot_attention(WEIGHTS, **o),
+            lambda **o: plot_heads([WEIGHTS.tolist()], **o),
+        ):
+            with pytest.raises(ValueError, match=said):
+                call(blocked=blocked)
+
+    def test_tables_hatch_them_and_say_so(self):
+        (table,) = heat_tables(
+            [WEIGHTS.tolist()], ["a", "b"], ["x", "y", "z"], ["t"], BLOCKED.tolist()
+        )
+        assert table.count('<td class="ac-blocked"') == table.count(">× 0</td>") == 3
+        assert 'title="a → y: 0.0000">× 0<' in table
+        (plain,) = heat_tables([WEIGHTS.tolist()], ["a", "b"], ["x", "y", "z"], ["t"])
+        assert "×" not in plain
