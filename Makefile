@@ -4,9 +4,10 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 LAB_FLAGS ?=
+BENCH_FLAGS ?=
 STUDENT ?= student
 
-.PHONY: help install lab test test-browser execute student lint clean
+.PHONY: help install lab test test-browser execute student bench lint clean
 
 help:
 	@echo "make lab           open the course in JupyterLab"
@@ -14,6 +15,7 @@ help:
 	@echo "make test-browser  drive JupyterLab in headless Chromium"
 	@echo "make execute       re-run every notebook and store its outputs"
 	@echo "make student       write a copy without solutions and outputs into student/"
+	@echo "make bench         measure sliders, suite, memory and layer; takes 10 minutes"
 	@echo "make lint          check style and format of code and notebooks"
 	@echo "make clean         remove .venv and caches"
 
@@ -56,6 +58,10 @@ student: install
 		--TagRemovePreprocessor.remove_cell_tags=solution \
 		--ClearOutputPreprocessor.enabled=True
 	cp notebooks/mistakes.md "$(STUDENT)"
+
+# With the harness of the browser tests. BENCH_FLAGS=--quick only proves that it works.
+bench: install
+	PYTHONPATH=tests/browser $(BIN)/python tests/bench $(BENCH_FLAGS)
 
 lint: install
 	$(BIN)/ruff check

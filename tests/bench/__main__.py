@@ -13,15 +13,13 @@ import time
 import traceback
 from pathlib import Path
 
-import torch
-
-HERE = Path(__file__).parent
-sys.path.insert(1, str(HERE.parent / "browser"))  # the harness of the browser tests
-
 import browser
 import kernels
 import layer
+import torch
 from table import Row, as_markdown
+
+HERE = Path(__file__).parent
 
 PARTS = {
     "layer": layer.measure,
