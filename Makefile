@@ -6,8 +6,9 @@ NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 LAB_FLAGS ?=
 BENCH_FLAGS ?=
 STUDENT ?= student
+SITE ?= site
 
-.PHONY: help install lab test test-browser execute student bench lint clean
+.PHONY: help install lab test test-browser execute student site bench lint clean
 
 help:
 	@echo "make lab           open the course in JupyterLab"
@@ -15,6 +16,7 @@ help:
 	@echo "make test-browser  drive JupyterLab in headless Chromium"
 	@echo "make execute       re-run every notebook and store its outputs"
 	@echo "make student       write a copy without solutions and outputs into student/"
+	@echo "make site          write a static edition into site/: no server, no network"
 	@echo "make bench         measure sliders, suite, memory and layer; takes 10 minutes"
 	@echo "make lint          check style and format of code and notebooks"
 	@echo "make clean         remove .venv and caches"
@@ -58,6 +60,10 @@ student: install
 		--TagRemovePreprocessor.remove_cell_tags=solution \
 		--ClearOutputPreprocessor.enabled=True
 	cp notebooks/mistakes.md "$(STUDENT)"
+
+# Pages that open from disk, whose explorers move without a kernel.
+site: install
+	$(BIN)/python .site/build.py "$(SITE)"
 
 # With the harness of the browser tests. BENCH_FLAGS=--quick only proves that it works.
 bench: install

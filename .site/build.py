@@ -1,0 +1,134 @@
+"""Build the static edition: the stored notebooks as pages that need neither server nor network.
+
+Sphinx with MyST-NB makes the pages. This script hands it the notebooks with three things changed:
+solutions are folded in, figures get their alt text, and each explorer whose views are few enough
+gets all of them, so that its controls move without a kernel.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from html import escape
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+LIMIT = 1_500_000  # bytes of HTML that the views of one explorer may add to a page
+
+# Runs in a lesson's kernel after its last cell: every view of every explorer, by execution count.
+COLLECT = """
+def _views():
+    import itertools, json
+    from course_utils.explorer import _style
+    found = {}
+    for number, explorer in list(Out.items()):
+        if type(explorer).__name__ != "Explorer":
+            continue
+        sliders = {n: c for n, c in explorer.controls.items() if hasattr(c, "index")}
+        others = {n: c for n, c in explorer.controls.items() if n not in sliders}
+        # A switch that changes the stops of a slider stays as it is, and so does a text.
+        moved = {**sliders, **{n: c for n, c in others.items()
+                               if isinstance(c.value, bool) and n != "any_number"}}
+        ways = {n: range(len(c.options)) if n in sliders else (0, 1) for n, c in moved.items()}
+        start = {n: c.index if n in sliders else c.value for n, c in moved.items()}
+        views = {}
+        for way in itertools.product(*ways.values()):
+            for (name, control), at in zip(moved.items(), way):
+                if name in sliders:
+                    control.index = at
+                else:
+                    control.value = bool(at)
+            views[",".join(map(str, way))] = explorer.children[-1].value
+            if sum(map(len, views.values())) > LIMIT:
+                break
+        else:
+            controls = [{"name": c.description, "start": int(start[n]),
+                         "labels": list(c._options_labels) if n in sliders else None}
+                        for n, c in moved.items()]
+            found[number] = {"controls": controls, "views": views}
+    return json.dumps({"style": _style(), "explorers": found})
+
+print(_views())
+"""
+
+
+def views_of(path: Path) -> dict:
+    """Run a lesson and return what COLLECT prints."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(COLLECT.replace("LIMIT", str(LIMIT))))
+    with tempfile.TemporaryDirectory() as folder:  # scores and the like are no part of the course
+        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
+    return json.loads("".join(output["text"] for output in notebook.cells[-1].outputs))
+
+
+def explorer_html(explorer: dict) -> str:
+    """The controls and all views of one explorer."""
+    controls = []
+    for control in explorer["controls"]:
+        name, labels = escape(control["name"]), control["labels"]
+        if labels:
+            controls.append(
+                f'<label>{name} <input type="range" min="0" max="{len(labels) - 1}" '
+                f'value="{control["start"]}" data-labels="{escape(json.dumps(labels))}">'
+                f"<output>{escape(labels[control['start']])}</output></label>"
+            )
+        else:
+            checked = " checked" if control["start"] else ""
+            controls.append(f'<label><input type="checkbox"{checked}> {name}</label>')
+    first = explorer["views"][",".join(str(control["start"]) for control in explorer["controls"])]
+    data = json.dumps(explorer["views"]).replace("</", "<\\/")
+    return (
+        f'<div class="ac-explorer"><div class="ac-explorer-controls">{"".join(controls)}</div>'
+        f'<div class="ac-explorer-view">{first}</div>'
+        f'<script type="application/json">{data}</script></div>'
+    )
+
+
+def prepare(path: Path, folder: Path) -> None:
+    """Write a lesson as Sphinx shall read it."""
+    notebook, live = nbformat.read(path, as_version=4), views_of(path)
+    style = live["style"]
+    for cell in notebook.cells:
+        if "solution" in cell.metadata.get("tags", ()):
+            cell.metadata.tags.append("hide-cell")
+            cell.metadata["mystnb"] = {"code_prompt_show": "Show a solution"}
+        for output in cell.get("outputs", ()):
+            explorer = live["explorers"].get(str(cell.execution_count))
+            if explorer and output.get("data", {}).get("text/plain", "").startswith("Explorer: "):
+                output.data = {"text/html": style + explorer_html(explorer)}
+                style = ""
+            elif alt := output.get("metadata", {}).get("image/png", {}).get("alt"):
+                cell.metadata.setdefault("mystnb", {})["image"] = {"alt": alt}
+    nbformat.write(notebook, folder / path.name)
+
+
+def main(target: Path) -> None:
+    """Build everything into target."""
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch)
+        lessons = sorted((ROOT / "notebooks").glob("*.ipynb"))
+        for path in lessons:
+            prepare(path, source)
+        readme = (ROOT / "README.md").read_text()
+        readme = re.sub(r"\]\(notebooks/", "](", readme).replace(
+            ".github/explorer.png", "explorer.png"
+        )
+        pages = "\n".join([path.stem for path in lessons] + ["mistakes"])
+        (source / "index.md").write_text(f"{readme}\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n")
+        for file in (".github/explorer.png", "notebooks/mistakes.md", "LICENSE"):
+            shutil.copy(ROOT / file, source)
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+        environment = {**os.environ, "PYTHONPATH": str(HERE)}
+        subprocess.run([*command, "-c", HERE, source, target], check=True, env=environment)
+    print(f"Open {target / 'index.html'}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

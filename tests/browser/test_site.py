@@ -1,0 +1,128 @@
+"""The static edition as a reader meets it: opened from disk, on a phone, a laptop and on paper."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import NOTEBOOKS, PATIENCE, ROOT
+
+WIDTHS = {"phone": 390, "laptop": 1280, "print": 794}  # pixels; a sheet of A4 has 794
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("a site")  # a path with a space
+    run = subprocess.run(
+        ["make", "-o", "install", "site", f"SITE={folder}", f"VENV={sys.prefix}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    return folder
+
+
+class Reader:
+    """A page of the site in a browser without network, and everything that went wrong in it."""
+
+    def __init__(self, chromium, path: Path, width: int = 1280, scheme: str = "light") -> None:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
+        )
+        self.page, self.wrong = context.new_page(), []
+        self.page.set_default_timeout(PATIENCE * 1000)
+        self.page.on("console", self._on_console)
+        self.page.on("request", self._on_request)
+        self.page.goto(path.as_uri())
+
+    def _on_console(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.wrong.append(message.text)
+
+    def _on_request(self, request) -> None:
+        if not request.url.startswith(("file:", "data:")):
+            self.wrong.append(f"asks for {request.url}")
+
+
+PAGES = ["index", "mistakes", *(path.stem for path in NOTEBOOKS)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_reads_at_every_width(chromium, site, page):
+    for name, width in WIDTHS.items():
+        reader = Reader(chromium, site / f"{page}.html", width)
+        if name == "print":
+            reader.page.emulate_media(media="print")
+        wide = reader.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, f"{name}: {wide} pixels stand out"
+        assert reader.wrong == []
+        reader.page.context.close()
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_has_no_serious_barrier(chromium, site, page, scheme):
+    reader = Reader(chromium, site / f"{page}.html", scheme=scheme)
+    found = Axe().run(reader.page).response["violations"]
+    serious = [
+        f"{rule['id']}: {node['target']} {node['html'][:120]}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+    assert serious == []
+    reader.page.context.close()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_shows_the_whole_lesson(chromium, site, path):
+    reader = Reader(chromium, site / f"{path.stem}.html")
+    page = reader.page
+    for picture in page.locator("article img").all():
+        assert (picture.get_attribute("alt") or "").strip(), picture.get_attribute("src")
+        assert picture.evaluate("(img) => img.complete && img.naturalWidth > 0")
+    if "$" in path.read_text():
+        assert page.locator("article math").count()
+    solution = page.locator("details.hide").first
+    assert not solution.locator("pre").first.is_visible()
+    solution.locator("summary").click()
+    assert solution.locator("pre").first.is_visible()
+    for link in page.locator("article a[href^='#']").all():
+        target = link.get_attribute("href")[1:]
+        assert page.evaluate("(id) => !!document.getElementById(decodeURI(id))", target), target
+    page.context.close()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_explorers_move_without_a_kernel(chromium, site, path):
+    reader = Reader(chromium, site / f"{path.stem}.html")
+    explorers = reader.page.locator(".ac-explorer")
+    if path.name < "06":
+        assert explorers.count()
+    for explorer in explorers.all():
+        view = explorer.locator(".ac-explorer-view")
+        for control in explorer.locator("input").all():
+            before = view.inner_html()
+            control.focus()
+            slider = control.get_attribute("type") == "range"
+            at_end = control.input_value() == control.get_attribute("max")
+            reader.page.keyboard.press("Space" if not slider else "Home" if at_end else "End")
+            assert view.inner_html() != before
+            if slider:
+                name = control.get_attribute("aria-valuetext")
+                assert explorer.locator("output").all_inner_texts().count(name)
+    assert reader.wrong == []
+    reader.page.context.close()
+
+
+def test_can_be_searched(chromium, site):
+    reader = Reader(chromium, site / "index.html")
+    reader.page.locator("input[name=q]:visible").fill("padding")
+    reader.page.keyboard.press("Enter")
+    found = reader.page.locator("#search-results a").first
+    found.wait_for()
+    assert re.search("mask", found.inner_text(), re.I)
+    reader.page.context.close()
