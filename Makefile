@@ -7,8 +7,10 @@ LAB_FLAGS ?=
 BENCH_FLAGS ?=
 STUDENT ?= student
 SITE ?= site
+SCORES ?= scores
+GAIN ?= gain.png
 
-.PHONY: help install lab test test-browser execute student site bench lint clean
+.PHONY: help install lab test test-browser execute student gain site bench lint clean
 
 help:
 	@echo "make lab           open the course in JupyterLab"
@@ -16,6 +18,7 @@ help:
 	@echo "make test-browser  drive JupyterLab in headless Chromium"
 	@echo "make execute       re-run every notebook and store its outputs"
 	@echo "make student       write a copy without solutions and outputs into student/"
+	@echo "make gain          a class's gain from pre-test to post-test: SCORES=folder"
 	@echo "make site          write a static edition into site/: no server, no network"
 	@echo "make bench         measure sliders, suite, memory and layer; takes 10 minutes"
 	@echo "make lint          check style and format of code and notebooks"
@@ -60,6 +63,10 @@ student: install
 		--TagRemovePreprocessor.remove_cell_tags=solution \
 		--ClearOutputPreprocessor.enabled=True
 	cp notebooks/mistakes.md "$(STUDENT)"
+
+# One CSV file for each learner, anywhere inside the folder.
+gain: install
+	$(BIN)/python -m course_utils.gain "$(SCORES)" "$(GAIN)"
 
 # Pages that open from disk, whose explorers move without a kernel.
 site: install

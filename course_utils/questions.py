@@ -205,11 +205,7 @@ class Quiz(_Asked):
     def __init__(self, quiz_id: str, entry: Mapping) -> None:
         self._entry, self._questions = entry, entry["questions"]
         self.state = {"quiz": quiz_id, "answers": None, "right": None, "of": len(self._questions)}
-        extra = {NOT_SURE: "?"} if entry.get("not_sure") else {}
-        self._letters = [
-            dict(zip(question["choices"], ascii_lowercase, strict=False)) | extra
-            for question in self._questions
-        ]
+        self._letters = _letters(entry)
         self._controls = [_radio(list(letters)) for letters in self._letters]
         self._notes = [widgets.HTML() for _ in self._questions]
         parts = [widgets.HTML(_html(entry["intro"]))] if "intro" in entry else []
@@ -308,6 +304,27 @@ def read_number(text: str) -> set[float]:
         if re.fullmatch(grouped, text):
             meant.add(float(text.replace(mark, "").replace(",", ".")))
     return meant
+
+
+def letters_of(quiz_id: str) -> tuple[list[list[str]], list[str]]:
+    """For each question of a quiz, the letters it may be answered with, and the right one.
+
+    Raises:
+        ValueError: there is no such quiz; the message names the nearest.
+    """
+    entry = _entry("quizzes", quiz_id)
+    letters = _letters(entry)
+    right = [known[q["right"]] for known, q in zip(letters, entry["questions"], strict=True)]
+    return [list(known.values()) for known in letters], right
+
+
+def _letters(entry: Mapping) -> list[dict[str, str]]:
+    """For each question of a quiz, its choices and the letter of each."""
+    extra = {NOT_SURE: "?"} if entry.get("not_sure") else {}
+    return [
+        dict(zip(question["choices"], ascii_lowercase, strict=False)) | extra
+        for question in entry["questions"]
+    ]
 
 
 # --- what both share ------------------------------------------------------------------------------
