@@ -120,7 +120,7 @@ def plot_gain(learners: list[Learner]) -> CourseFigure:
     bars.set_xlabel("question")
     bars.set_ylabel("learners who were right, %")
     bars.set_ylim(0, 105)
-    bars.legend(loc="lower right")
+    bars.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1))
     figure.alt = (
         f"{len(both)} learners had {means['pre-test']:.1f} of {len(questions)} right before the "
         f"course and {means['post-test']:.1f} after it, on average"
