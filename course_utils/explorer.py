@@ -156,7 +156,11 @@ def _cell(weight: str) -> tuple[str, str]:
 
 
 def heat_tables(
-    weights: list, rows: Sequence[str], columns: Sequence[str], titles: Sequence[str]
+    weights: list,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    titles: Sequence[str],
+    corner: str = "query ↓ key →",
 ) -> list[str]:
     """One heatmap table a head, every number shown.
 
@@ -165,9 +169,10 @@ def heat_tables(
         rows: L_q names of queries, as they are; they are escaped here.
         columns: L_k names of keys.
         titles: H captions.
+        corner: what rows and columns are.
     """
     columns_html = "".join(f'<th scope="col">{token_html(token)}</th>' for token in columns)
-    head = f'<thead><tr><th scope="col">query ↓ key →</th>{columns_html}</tr></thead>'
+    head = f'<thead><tr><th scope="col">{escape(corner)}</th>{columns_html}</tr></thead>'
     hover = len(weights) * len(rows) * len(columns) <= MAX_HOVER_CELLS
     names = [token_html(token) for token in rows]
     queries, keys = ([_whole_token(t) for t in tokens] for tokens in (rows, columns))
