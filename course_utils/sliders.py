@@ -611,8 +611,8 @@ def explore_head_counts(
 
     def describe(state: dict) -> str:
         return (
-            f"{state['num_heads']} heads of {state['head_dim']}, rank of QKᵀ at most "
-            f"{state['rank_bound']}; scores and maps of {seeds} seeds for {', '.join(scores)}"
+            f"H = {state['num_heads']}, d_h = {state['head_dim']}, rank of QKᵀ at most "
+            f"{state['rank_bound']}; scores and maps for {', '.join(scores)}, {seeds} seeds each"
         )
 
     return Explorer(
