@@ -305,12 +305,12 @@ def plot_spread(
             raise ValueError(f"scores[{name!r}] must lie between 0 and 1")
         low, high = [at_x.min() for at_x in runs], [at_x.max() for at_x in runs]
         mean = [at_x.mean() for at_x in runs]
-        (line,) = axes.plot(x, mean, linestyle=("-", "--", "-.", ":", "-")[i], label=name)
-        axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+        style = ("-", "--", "-.", ":", "-")[i]
+        (line,) = axes.plot(x, mean, linestyle=style, marker=marker, markersize=7, label=name)
+        look = {"color": line.get_color(), "linewidth": 0}
+        axes.fill_between(x, low, high, alpha=0.2, **look)
         for place, at_x in zip(x, runs, strict=True):
-            axes.plot(np.full(at_x.size, place), at_x, marker, color=line.get_color(), markersize=5)
-        line.set_marker(marker)
-        line.set_markersize(0)
+            axes.plot(np.full(at_x.size, place), at_x, marker=marker, markersize=3, **look)
         above = [f"{place:g}" for place, lowest in zip(x, low, strict=True) if lowest > 0.8]
         below = [f"{place:g}" for place, highest in zip(x, high, strict=True) if highest < 0.8]
         described.append(

@@ -627,7 +627,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake("heads-moved-the-other-way", (), "block_order", lambda s: s.heads_order.argsort(),
         "head h goes to place order[h], where it should come from there",
         "The new head h is the old head order[h]: order says where to read, not where to write.",
-        "on which side of the = sign order stands"),
+        "on which side of the equals sign order stands"),
     Mistake("heads-overwritten", (), "places", _overwritten,
         "heads are overwritten before they are read",
         "When one block is copied over another, what was there is gone for the heads to come.",
