@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from course_utils import mistakes
 from course_utils.attention import MultiHeadAttention
@@ -350,6 +351,83 @@ def check_cross_attention(fn: Callable | None) -> bool:
         mistakes.CROSS_ATTENTION,
         "L_q ≠ L_k, with and without padding",
     )
+
+
+def check_permute_heads(fn: Callable | None) -> bool:
+    """Check ``fn(layer, order)``: it puts the heads of a layer of ours in another order, in place.
+
+    The new head h must be the old head order[h], and the output must stay what it was. All weights
+    and biases of the layer are random, and all eight tensors are compared.
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        for d, order in ((8, [1, 0]), (15, [2, 0, 1]), (12, [2, 0, 3, 1])):
+            layer = MultiHeadAttention(d, len(order))
+            for x in layer.parameters():
+                nn.init.normal_(x)
+
+            def call(layer: nn.Module = layer, order: list[int] = order) -> object:
+                own = copy.deepcopy(layer)
+                with torch.no_grad():  # to move a head is no step of training
+                    fn(own, list(order))
+                return _all_weights(own)
+
+            def truth(layer: nn.Module = layer, order: list[int] = order) -> tuple:
+                moved = copy.deepcopy(layer).double()
+                for proj in (moved.q_proj, moved.k_proj, moved.v_proj):
+                    for x in (proj.weight, proj.bias):
+                        heads = x.data.chunk(len(order))
+                        x.data = torch.cat([heads[old] for old in order])
+                heads = moved.out_proj.weight.data.chunk(len(order), dim=1)
+                moved.out_proj.weight.data = torch.cat([heads[old] for old in order], dim=1)
+                return _all_weights(moved)
+
+            numbers = {name: x.detach().double() for name, x in layer.named_parameters()}
+            given = {"returns": ("moved_weights", "moved_biases"), "layer": numbers}
+            given |= {"embed_dim": d, "num_heads": len(order), "heads_order": torch.tensor(order)}
+            names = ("the four weights", "the four biases")
+            yield Trial({}, call, truth, given, names=names)
+
+    return check("permute_heads", fn, trials, mistakes.PERMUTE_HEADS, "two, three and four heads")
+
+
+def check_layer_cost(fn: Callable | None) -> bool:
+    """Check ``fn(batch_size, seq_len, embed_dim, num_heads)``: what a layer costs, three numbers.
+
+    They are its parameters, biases included, the multiply-adds of its matrix products in
+    self-attention, and the weights it stores.
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        for n, length, d, h in (*SIZES, (4, 7, 15, 5)):
+            sizes = {"batch_size": n, "seq_len": length, "embed_dim": d, "num_heads": h}
+
+            def call(sizes: tuple = (n, length, d, h)) -> object:
+                result = fn(*sizes)
+                with contextlib.suppress(TypeError, ValueError):  # any kind of number will do
+                    return tuple(torch.tensor(float(x), dtype=torch.float64) for x in result)
+                return result
+
+            def truth(n: int = n, length: int = length, d: int = d, h: int = h) -> tuple:
+                layer = MultiHeadAttention(d, h)
+                with FlopCounterMode(display=False) as counter:
+                    _, weights = layer(torch.zeros(n, length, d))
+                parameters = sum(x.numel() for x in layer.parameters())
+                costs = (parameters, counter.get_total_flops() // 2, weights.numel())
+                return tuple(torch.tensor(float(cost), dtype=torch.float64) for cost in costs)
+
+            given = {"returns": ("parameters", "multiply_adds", "stored"), **sizes}
+            names = ("parameters", "multiply-adds", "stored weights")
+            yield Trial({}, call, truth, given, names=names)
+
+    covered = "four layers, counted by torch"
+    return check("layer_cost", fn, trials, mistakes.LAYER_COST, covered)
 
 
 def check_repair(number: int, layer: Callable[[int, int], nn.Module]) -> bool:

@@ -170,7 +170,9 @@ def heat_tables(
     rows: Sequence[str],
     columns: Sequence[str],
     titles: Sequence[str],
+    *,
     blocked: list | None = None,
+    corner: str = "query ↓ key →",
 ) -> list[str]:
     """One heatmap table a head, every number shown; with very many cells, small maps instead.
 
@@ -181,13 +183,14 @@ def heat_tables(
         titles: H captions.
         blocked: nested lists, (L_q, L_k), True for a cell that a mask blocks. Its weight is 0:
             it is hatched and says "× 0".
+        corner: what rows and columns are.
     """
     if (count := len(weights) * len(rows) * len(columns)) > MAX_NUMBERS:
         note = f'<p class="ac-note">{count:,} weights: too many to show each as a number.</p>'
         maps = zip(titles, weights, strict=True)
         return [note, *(_small_map(title, own, rows, columns) for title, own in maps)]
     columns_html = "".join(f'<th scope="col">{token_html(token)}</th>' for token in columns)
-    head = f'<thead><tr><th scope="col">query ↓ key →</th>{columns_html}</tr></thead>'
+    head = f'<thead><tr><th scope="col">{escape(corner)}</th>{columns_html}</tr></thead>'
     names = [token_html(token) for token in rows]
     queries, keys = ([_whole_token(t) for t in tokens] for tokens in (rows, columns))
     # About as large as the table will be: the browser leaves out those that are out of sight.

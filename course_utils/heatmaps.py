@@ -265,6 +265,80 @@ def plot_curves(
     return figure
 
 
+def plot_spread(
+    x: Sequence[float],
+    scores: Mapping[str, Sequence[Sequence[float]]],
+    *,
+    x_label: str,
+    y_label: str,
+    title: str | None = None,
+    marked: float | None = None,
+) -> CourseFigure:
+    """Draw scores of several runs over one x axis of doubling steps: every run, mean and spread.
+
+    Args:
+        x: positive positions, drawn on a base-2 log scale.
+        scores: name to scores from 0 to 1, one list of runs for each x.
+        x_label: what x is.
+        y_label: what the scores are.
+        title: one line above the picture.
+        marked: an x to draw a line at.
+
+    Returns:
+        A closed figure with one axes. Its alt text says where all runs stay above 0.8, and where
+        all stay below.
+
+    Raises:
+        ValueError: x that are not positive, no scores or more than five, a list of another length
+            than x or without runs, or scores outside 0 to 1.
+    """
+    x = np.asarray(x, dtype=float)
+    if x.ndim != 1 or not x.size or not (np.isfinite(x) & (x > 0)).all():
+        raise ValueError(f"x must be positive numbers in one list, got {x.tolist()}")
+    if not 1 <= len(scores) <= 5:
+        raise ValueError(
+            f"scores must be one to five, so that each has its marker; got {len(scores)}"
+        )
+    figure = CourseFigure(figsize=(7, 3.6))
+    axes = figure.subplots()
+    if marked is not None:
+        axes.axvline(marked, color="#888888", linestyle="--", linewidth=1)
+    described = []
+    for i, ((name, runs), marker) in enumerate(zip(scores.items(), "osD^v", strict=False)):
+        runs = [np.asarray(at_x, dtype=float) for at_x in runs]
+        if len(runs) != x.size or not all(at_x.ndim == 1 and at_x.size for at_x in runs):
+            raise ValueError(
+                f"scores[{name!r}] must hold one list of runs for each of the {x.size} x; "
+                f"got {len(runs)} of sizes {[at_x.shape for at_x in runs]}"
+            )
+        if not all(((at_x >= 0) & (at_x <= 1)).all() for at_x in runs):
+            raise ValueError(f"scores[{name!r}] must lie between 0 and 1")
+        low, high = [at_x.min() for at_x in runs], [at_x.max() for at_x in runs]
+        mean = [at_x.mean() for at_x in runs]
+        style = ("-", "--", "-.", ":", "-")[i]
+        (line,) = axes.plot(x, mean, linestyle=style, marker=marker, markersize=7, label=name)
+        look = {"color": line.get_color(), "linewidth": 0}
+        axes.fill_between(x, low, high, alpha=0.2, **look)
+        for place, at_x in zip(x, runs, strict=True):
+            axes.plot(np.full(at_x.size, place), at_x, marker=marker, markersize=3, **look)
+        above = [f"{place:g}" for place, lowest in zip(x, low, strict=True) if lowest > 0.8]
+        below = [f"{place:g}" for place, highest in zip(x, high, strict=True) if highest < 0.8]
+        described.append(
+            f"{name}: all runs above 0.8 at {', '.join(above) or 'none'}, "
+            f"all below at {', '.join(below) or 'none'}"
+        )
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(x, [f"{tick:g}" for tick in x])
+    axes.minorticks_off()
+    axes.set(xlabel=x_label, ylabel=y_label, ylim=(0, 1.05))
+    if title is not None:
+        axes.set_title(title)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.alt = f"{title or y_label} against {x_label}; {'; '.join(described)}"
+    return figure
+
+
 # --- shared with the live explorers -------------------------------------------------------------
 
 HEAD_TINTS = ("#fde7b0", "#b9dcf2")  # two light tints, by turns; black on both is easy to read

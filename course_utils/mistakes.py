@@ -241,6 +241,34 @@ CROSS_ATTENTION = (
     *("order", "ends", "shut", "roles", "crossed", "crossed_output", "crossed_weights"),
 )
 
+# Lesson 7: heads in another order, and what a layer costs.
+REFERENCE |= {
+    "block_order": lambda s: s.heads_order,
+    "places": lambda s: _places_of(s.block_order, s.embed_dim),
+    "moved": lambda s: "qkv",
+    "in_weights": lambda s: [_moved(s, name, s.layer[f"{name}_proj.weight"]) for name in "qkv"],
+    "out_columns": lambda s: s.layer["out_proj.weight"][:, s.places],
+    "moved_weights": lambda s: torch.cat([*s.in_weights, s.out_columns]),
+    "moved_in_biases": lambda s: [_moved(s, name, s.layer[f"{name}_proj.bias"]) for name in "qkv"],
+    "moved_out_bias": lambda s: s.layer["out_proj.bias"],
+    "moved_biases": lambda s: torch.cat([*s.moved_in_biases, s.moved_out_bias]),
+    "matrices": lambda s: 4,
+    "matrix": lambda s: s.embed_dim**2 + s.embed_dim,
+    "parameters": lambda s: _number(s.matrices * s.matrix),
+    "projecting": lambda s: s.matrices * s.batch_size * s.seq_len * s.embed_dim**2,
+    "attending": lambda s: 2 * s.batch_size * s.seq_len**2 * s.embed_dim,
+    "multiply_adds": lambda s: _number(s.projecting + s.attending),
+    "stored": lambda s: _number(s.batch_size * s.num_heads * s.seq_len**2),
+}
+PERMUTE_HEADS = (
+    *("order", "block_order", "places", "moved", "in_weights", "out_columns", "moved_weights"),
+    *("moved_in_biases", "moved_out_bias", "moved_biases"),
+)
+LAYER_COST = (
+    *("order", "matrices", "matrix", "parameters", "projecting", "attending", "multiply_adds"),
+    "stored",
+)
+
 
 def _number(x: float) -> Tensor:
     return torch.tensor(x, dtype=torch.float64)
@@ -263,6 +291,23 @@ def _by_head(s: SimpleNamespace, x: Tensor) -> list[Tensor]:
     """Read (3D, ...) as q, k, v of head 0, then of head 1, and so on."""
     by_head = x.unflatten(0, (s.num_heads, 3, -1))
     return [by_head[:, part].flatten(0, 1) for part in range(3)]
+
+
+def _places_of(heads: Tensor, embed_dim: int) -> Tensor:
+    """The features of these heads, one head after the other."""
+    return torch.arange(embed_dim).unflatten(0, (len(heads), -1))[heads].flatten()
+
+
+def _moved(s: SimpleNamespace, name: str, x: Tensor) -> Tensor:
+    return x[s.places] if name in s.moved else x
+
+
+def _overwritten(s: SimpleNamespace) -> Tensor:
+    """Move block after block without a copy, so that some are gone before they are read."""
+    blocks = torch.arange(s.embed_dim).unflatten(0, (len(s.block_order), -1))
+    for new, old in enumerate(s.block_order):
+        blocks[new] = blocks[old].clone()
+    return blocks.flatten()
 
 
 # --- The registry --------------------------------------------------------------------------------
@@ -697,6 +742,135 @@ MISTAKES: tuple[Mistake, ...] = (
         "the weights are averaged over the heads",
         "An average hides what single heads do; asked is (N, H, L_q, L_k).",
         "what the layer is asked for"),
+    Mistake("heads-moved-the-other-way", (), "block_order", lambda s: s.heads_order.argsort(),
+        "head h goes to place order[h], where it should come from there",
+        "The new head h is the old head order[h]: order says where to read, not where to write.",
+        "on which side of the equals sign order stands"),
+    Mistake("heads-overwritten", (), "places", _overwritten,
+        "heads are overwritten before they are read",
+        "When one block is copied over another, what was there is gone for the heads to come.",
+        "whether you read from the layer that you are writing to"),
+    Mistake("heads-moved-interleaved", ("M10",), "places",
+        lambda s: torch.arange(s.embed_dim).unflatten(0, (-1, len(s.block_order)))[
+            :, s.block_order].flatten(),
+        "features move as if head h held every H-th of them",
+        "Head h holds neighbours, features h·d_h to (h+1)·d_h: whole blocks must move.",
+        "the order of num_heads and head_dim where the features are cut"),
+    *(
+        Mistake("projection-not-moved", ("M47",), "moved", lambda s, kept=kept: kept,
+            f"{left} stays as it was",
+            "A head is its query, its key and its value; if one stays behind, new heads are made.",
+            "whether all three projections are treated alike")
+        for kept, left in (("kv", "q_proj"), ("qv", "k_proj"), ("qk", "v_proj"))
+    ),
+    Mistake("in-columns-moved", (), "in_weights",
+        lambda s: [s.layer[f"{name}_proj.weight"][:, s.places] for name in "qkv"],
+        "the columns of q_proj, k_proj and v_proj move",
+        "torch stores (out, in): a head's own features are outputs of these layers, so rows.",
+        "which axis of the three weights you index"),
+    Mistake("out-proj-not-moved", ("M47",), "out_columns", lambda s: s.layer["out_proj.weight"],
+        "out_proj stays as it was",
+        "It still reads the features of each head where that head used to be.",
+        "who reads the features that the heads have made"),
+    Mistake("out-proj-rows-moved", ("M47",), "out_columns",
+        lambda s: s.layer["out_proj.weight"][s.places],
+        "the rows of out_proj move",
+        "Its rows are the outputs of the whole layer. Heads are its inputs, so columns.",
+        "which axis of out_proj.weight you index"),
+    Mistake("out-proj-moved-the-other-way", (), "out_columns",
+        lambda s: s.layer["out_proj.weight"][:, s.places.argsort()],
+        "the columns of out_proj move the other way",
+        "New head h is old head order[h] here too: out_proj must follow in the same direction.",
+        "the index of out_proj, beside those of the other three"),
+    Mistake("in-biases-not-moved", (), "moved_in_biases",
+        lambda s: [s.layer[f"{name}_proj.bias"] for name in "qkv"],
+        "the biases of q_proj, k_proj and v_proj stay as they were",
+        "A head's features have biases of their own, which must go where the rows go.",
+        "each projection's bias"),
+    Mistake("out-bias-moved", (), "moved_out_bias", lambda s: s.layer["out_proj.bias"][s.places],
+        "the bias of out_proj moves too",
+        "It belongs to the output of the whole layer, which must stay as it is.",
+        "what out_proj.bias is added to"),
+    Mistake("counts-three-matrices", (), "matrices", lambda s: 3,
+        "there are three matrices, without the output projection",
+        "Query, key, value and output: W_O has as many numbers, and as much work, as the others.",
+        "how many projections the layer has"),
+    Mistake("counts-no-biases", (), "matrix", lambda s: s.embed_dim**2,
+        "the biases are not counted",
+        "Each of the four layers adds D numbers to its D·D weights.",
+        "what a Linear layer holds beside its weight"),
+    Mistake("counts-parameters-a-head", ("M08",), "matrix",
+        lambda s: s.num_heads * (s.embed_dim**2 + s.embed_dim),
+        "the parameters are multiplied by H",
+        "The heads share out one D × D matrix; there are not H of them.",
+        "each H in your count of parameters"),
+    Mistake("counts-one-head", (), "matrix",
+        lambda s: s.embed_dim * (s.embed_dim // s.num_heads) + s.embed_dim // s.num_heads,
+        "the parameters are those of a single head",
+        "A head has D·d_h in each projection, and there are H of them: together D·D.",
+        "each d_h in your count of parameters"),
+    Mistake("counts-projecting-a-head", ("M08",), "projecting",
+        lambda s: s.num_heads * REFERENCE["projecting"](s),
+        "the multiply-adds of the projections are multiplied by H",
+        "The token is projected once, and then cut.",
+        "each H in your count of multiply-adds"),
+    Mistake("counts-no-projecting", (), "projecting", lambda s: 0,
+        "the multiply-adds of the projections are missing",
+        "Each token goes through four D × D matrices.",
+        "what happens to a token before and after the heads"),
+    Mistake("counts-no-attending", (), "attending", lambda s: 0,
+        "the multiply-adds of the two products in the heads are missing",
+        "q @ k and weights @ v are matrix products as well.",
+        "each @ of the layer"),
+    Mistake("counts-one-product", (), "attending",
+        lambda s: s.batch_size * s.seq_len**2 * s.embed_dim,
+        "only one of the two products in the heads is counted",
+        "There is q @ k, and there is weights @ v, each with as many multiply-adds.",
+        "each @ of the layer"),
+    Mistake("counts-full-width-heads", ("M08",), "attending",
+        lambda s: s.num_heads * REFERENCE["attending"](s),
+        "each head is counted as if it were D wide",
+        "A head has d_h = D / H features, so H of them come to D again.",
+        "how many features one dot product runs over"),
+    Mistake("counts-attending-of-one-head", (), "attending",
+        lambda s: REFERENCE["attending"](s) // s.num_heads,
+        "the products in the heads are counted for a single head",
+        "There are H of them, each d_h wide: together D.",
+        "how many heads there are"),
+    Mistake("counts-attending-without-square", (), "attending",
+        lambda s: 2 * s.batch_size * s.seq_len * s.embed_dim,
+        "the products in the heads are counted with L, not L²",
+        "Each of L queries meets each of L keys.",
+        "how many scores one head makes for one sample"),
+    Mistake("counts-two-a-multiply-add", (), "multiply_adds",
+        lambda s: _number(2 * (s.projecting + s.attending)),
+        "the multiply-adds are doubled",
+        "One multiplication with its addition is one multiply-add; torch's counter says two.",
+        "whether you count operations or pairs of them"),
+    Mistake("counts-work-of-one-sample", (), "multiply_adds",
+        lambda s: _number((s.projecting + s.attending) // s.batch_size),
+        "the multiply-adds are those of one sample",
+        "A batch holds N of them.",
+        "where N stands"),
+    Mistake("stored-without-heads", ("M08",), "stored",
+        lambda s: _number(s.batch_size * s.seq_len**2),
+        "the stored weights are counted without H",
+        "Every head has a map of its own. This is the one number that grows with H.",
+        "the shape of the weights"),
+    Mistake("stored-without-square", (), "stored",
+        lambda s: _number(s.batch_size * s.num_heads * s.seq_len),
+        "the stored weights are counted with L, not L²",
+        "A map has a row for each query and a column for each key.",
+        "the shape of the weights"),
+    Mistake("stored-of-one-sample", (), "stored", lambda s: _number(s.num_heads * s.seq_len**2),
+        "the stored weights are those of one sample",
+        "A batch holds N of them, each with maps of its own.",
+        "the shape of the weights"),
+    Mistake("stored-times-width", (), "stored",
+        lambda s: _number(s.batch_size * s.seq_len**2 * s.embed_dim),
+        "the stored weights are counted with D in place of H",
+        "A weight is one number for a query and a key; the features are summed over.",
+        "the shape of the weights"),
 )
 # fmt: on
 

@@ -5,7 +5,7 @@ Each function makes an ``Explorer`` (see ``course_utils.explorer``): controls ov
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from html import escape
 
@@ -43,6 +43,7 @@ from course_utils.heatmaps import (
     plot_attention,
     plot_head_split,
     plot_heads,
+    plot_spread,
 )
 
 
@@ -580,7 +581,9 @@ def explore_masks(
             )
         return (
             side_by_side(
-                *heat_tables(state["weights"], tokens, tokens, titles(state), state["blocked"]),
+                *heat_tables(
+                    state["weights"], tokens, tokens, titles(state), blocked=state["blocked"]
+                ),
                 html_table("rows sum to", ["query", "may see", *titles(state)], sums),
                 facts_table("what the mask does", facts),
             )
@@ -610,6 +613,148 @@ def explore_masks(
             "length": make_slider("real tokens", range(seq_len + 1), max(seq_len - 2, 1)),
             "inverted": make_switch("built as True = blocked", False),
             "averaged": make_switch("average over heads", False),
+        },
+        compute=compute,
+        view=view,
+        draw=draw,
+        describe=describe,
+    )
+
+
+def explore_head_counts(
+    scores: Mapping[str, Mapping[int, Sequence[float]]],
+    maps: Mapping[str, Mapping[int, Tensor]],
+    *,
+    embed_dim: int,
+    keys: Mapping[str, Sequence[str]] | None = None,
+) -> Explorer:
+    """Choose a head count and see what layers that were trained with it can do.
+
+    Args:
+        scores: task to head count to one score from 0 to 1 for each seed.
+        maps: task to head count to what one query gives each key, (S, H, L): every seed's heads.
+        embed_dim: D; every head count must divide it.
+        keys: task to L names; left out, the positions.
+
+    Returns:
+        An explorer with the controls ``num_heads`` (the head counts that were trained) and
+        ``seed``; its state holds ``head_dim``, ``rank_bound`` (of a head's QKᵀ), ``stored_weights``
+        (of one sample and query, H·L, by task), ``scores`` (task to one number a seed) and ``maps``
+        (task to (H, L), of the seed chosen).
+
+    Raises:
+        ValueError: no task, tasks that differ between the arguments or in their head counts, a
+            head count that does not divide embed_dim, or scores and maps of another shape.
+    """
+    embed_dim = check_whole("embed_dim", embed_dim)
+    if not isinstance(scores, Mapping) or not scores or not all(scores.values()):
+        raise ValueError("scores must hold at least one task, and for it one head count or more")
+    counts = list(next(iter(scores.values())))
+    for name, given in (("scores", scores), ("maps", maps)):
+        if list(given) != list(scores):
+            raise ValueError(f"{name} must have the tasks {list(scores)}, got {list(given)}")
+        for task, by_count in given.items():
+            if list(by_count) != counts:
+                raise ValueError(
+                    f"{name}[{task!r}] must have the head counts {counts}, got {list(by_count)}"
+                )
+    for num_heads in counts:
+        check_num_heads(embed_dim, num_heads)
+    seeds = len(scores[next(iter(scores))][counts[0]])
+    scores = {
+        task: {h: [float(score) for score in by_count[h]] for h in counts}
+        for task, by_count in scores.items()
+    }
+    names = {}
+    for task, by_count in maps.items():
+        length = by_count[counts[0]].shape[-1]
+        names[task] = _names((keys or {}).get(task), length)
+        for h in counts:
+            if len(scores[task][h]) != seeds or not all(0 <= s <= 1 for s in scores[task][h]):
+                raise ValueError(
+                    f"scores[{task!r}][{h}] must be {seeds} numbers from 0 to 1, one a seed; "
+                    f"got {scores[task][h]}"
+                )
+            if by_count[h].shape != (seeds, h, length):
+                raise ValueError(
+                    f"maps[{task!r}][{h}] must be (S, H, L) = {(seeds, h, length)}, "
+                    f"got shape {tuple(by_count[h].shape)}"
+                )
+            _check_finite(f"maps[{task!r}][{h}]", by_count[h])
+    maps = {task: {h: by_count[h].tolist() for h in counts} for task, by_count in maps.items()}
+
+    def compute(num_heads: int, seed: int) -> dict:
+        return {
+            "num_heads": num_heads,
+            "seed": seed,
+            "head_dim": embed_dim // num_heads,
+            "rank_bound": embed_dim // num_heads,
+            "stored_weights": {task: num_heads * len(names[task]) for task in maps},
+            "scores": {task: scores[task][num_heads] for task in scores},
+            "maps": {task: maps[task][num_heads][seed] for task in maps},
+        }
+
+    def view(state: dict) -> str:
+        heads = [f"head {head}" for head in range(state["num_heads"])]
+        facts = [
+            [
+                "width of a head, d_h",
+                f"{embed_dim} / {state['num_heads']} = {state['head_dim']}",
+            ],
+            ["rank of a head's QKᵀ", f"at most {state['rank_bound']}"],
+            *(
+                [
+                    f"stored weights, {escape(task)}",
+                    f"{state['num_heads']} · {len(names[task])} = {n}",
+                ]
+                for task, n in state["stored_weights"].items()
+            ),
+        ]
+        table = [
+            [
+                escape(task),
+                *map(two_decimals, (*all_seeds, sum(all_seeds) / seeds)),
+                f"{min(all_seeds):.2f} to {max(all_seeds):.2f}",
+            ]
+            for task, all_seeds in state["scores"].items()
+        ]
+        head = ["", *(f"seed {seed}" for seed in range(seeds)), "mean", "spread"]
+        return side_by_side(
+            facts_table("the layer", facts), html_table("score", head, table)
+        ) + side_by_side(
+            *(
+                part
+                for task, rows in state["maps"].items()
+                for part in heat_tables(
+                    [rows],
+                    heads,
+                    names[task],
+                    [f"{task}, seed {state['seed']}: where each head looks"],
+                    corner="head ↓ key →",
+                )
+            )
+        )
+
+    def draw(state: dict) -> CourseFigure:
+        return plot_spread(
+            counts,
+            {task: [by_count[h] for h in counts] for task, by_count in scores.items()},
+            x_label="heads H",
+            y_label="score",
+            title=f"{seeds} seeds each, D = {embed_dim}",
+            marked=state["num_heads"],
+        )
+
+    def describe(state: dict) -> str:
+        return (
+            f"H = {state['num_heads']}, d_h = {state['head_dim']}, rank of QKᵀ at most "
+            f"{state['rank_bound']}; scores and maps for {', '.join(scores)}, {seeds} seeds each"
+        )
+
+    return Explorer(
+        {
+            "num_heads": make_slider("heads H", counts, counts[0]),
+            "seed": make_slider("seed", range(seeds), 0),
         },
         compute=compute,
         view=view,

@@ -207,7 +207,7 @@ def test_a_malformed_quiz_is_found(changes, problem):
 
 
 def test_the_quizzes_are_all_there():
-    lessons = [f"lesson-{k:02}" for k in range(1, 7)]
+    lessons = [f"lesson-{k:02}" for k in range(1, 8)]
     assert {name: len(entry["questions"]) for name, entry in QUIZZES.items()} == (
         dict.fromkeys(lessons, 3) | dict.fromkeys(TESTS, 12)
     )
@@ -610,6 +610,47 @@ def mask_that_fits(question: dict) -> str:
     return only_true({choice: hides(choice) for choice in question["choices"]})
 
 
+def rank_of_scores(embed_dim: int, num_heads: int, length: int) -> str:
+    x = torch.randn(1, length, embed_dim, dtype=torch.float64)
+    q, k = (split_heads(x @ torch.randn(embed_dim, embed_dim).double(), num_heads) for _ in "qk")
+    return str(torch.linalg.matrix_rank((q @ k.mT)[0, 0]).item())
+
+
+@torch.enable_grad()
+def gradients_of_half_twins(question: dict) -> str:
+    layer, x = MultiHeadAttention(8, 2), torch.randn(3, 5, 8)
+    for proj in (layer.q_proj, layer.k_proj, layer.v_proj):
+        for parameter in (proj.weight, proj.bias):
+            parameter.data[4:] = parameter.data[:4]
+    layer(x)[0].square().mean().backward()
+    first, second = layer.v_proj.weight.grad.chunk(2)
+    facts = {
+        "no: what comes back through out_proj differs": not torch.allclose(first, second),
+        "yes: they see the same tokens": torch.equal(first, second) and bool(first.any()),
+        "yes: both are zero": not first.any() and not second.any(),
+    }
+    return only_true(facts)
+
+
+def heads_in_another_order() -> str:
+    layer, x, order = MultiHeadAttention(6, 3), torch.randn(2, 5, 6), [2, 0, 1]
+    before, maps = layer(x)
+    features = torch.arange(6).view(3, 2)[order].flatten()
+    for proj in (layer.q_proj, layer.k_proj, layer.v_proj):
+        proj.weight.copy_(proj.weight[features])
+        proj.bias.copy_(proj.bias[features])
+    layer.out_proj.weight.copy_(layer.out_proj.weight[:, features])
+    after, moved = layer(x)
+    same_output, same_maps = torch.allclose(before, after, atol=1e-6), torch.allclose(maps, moved)
+    assert torch.allclose(moved, maps[:, order], atol=1e-6)
+    facts = {
+        "both stay as they are": same_output and same_maps,
+        "the output stays; the maps come in another order": same_output and not same_maps,
+        "both come in another order": not same_output and not same_maps,
+    }
+    return only_true(facts)
+
+
 # A function of the question that computes the right answer as it stands among the choices.
 COMPUTED = {
     ("pre-test", 1): lambda q: head_0(torch.arange(8).view(1, 2, 4).view(1, 2, 2, 2)),
@@ -666,6 +707,9 @@ COMPUTED = {
     ("lesson-06", 1): where_true_means_blocked,
     ("lesson-06", 2): lambda q: gradient_past_an_empty_sentence(),
     ("lesson-06", 3): mask_that_fits,
+    ("lesson-07", 1): lambda q: rank_of_scores(64, 16, 100),
+    ("lesson-07", 2): gradients_of_half_twins,
+    ("lesson-07", 3): lambda q: heads_in_another_order(),
 }
 
 

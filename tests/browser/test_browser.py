@@ -236,6 +236,20 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
             ("plain", [*looks, [None, None, sum(weights)]]),
             ("plain", [*mixes, [None, state["output"]]]),
         ]
+    if "rank_bound" in state:  # explore_head_counts
+        heads, scores = state["num_heads"], state["scores"].values()
+        stored = [[heads, n // heads, n] for n in state["stored_weights"].values()]
+        facts = [
+            [state["head_dim"] * heads, heads, state["head_dim"]],
+            state["rank_bound"],
+            *stored,
+        ]
+        rows = [[*s, sum(s) / len(s), [min(s), max(s)]] for s in scores]
+        return [
+            ("plain", [[fact] for fact in facts]),
+            ("plain", rows),
+            *(("map", one_map) for one_map in state["maps"].values()),
+        ]
     maps = [("map", head) for head in state["weights"]]
     if "entropy" in state:  # explore_scale
         softness = [list(row) for row in zip(state["entropy"], state["gradient_norm"], strict=True)]

@@ -1,0 +1,183 @@
+"""The exercises of lesson 7: heads in another order, and what a layer costs."""
+
+import pytest
+import torch
+
+from course_utils import mistakes
+from course_utils.attention import MultiHeadAttention
+from course_utils.checks import CheckFailed
+from course_utils.exercises import check_layer_cost, check_permute_heads
+
+
+def slips(steps) -> list[str]:
+    return list(
+        dict.fromkeys(m.id for m in mistakes.MISTAKES if m.step in steps and m.step != "order")
+    )
+
+
+def permute_heads(*bugs):
+    """A learner's function, with a switch for each mistake."""
+
+    def fn(layer, order):
+        d, h = layer.embed_dim, layer.num_heads
+        width = d // h
+        if "heads-moved-the-other-way" in bugs:
+            order = [order.index(new) for new in range(h)]
+        index = [old * width + i for old in order for i in range(width)]
+        if "heads-moved-interleaved" in bugs:
+            index = [i * h + old for i in range(width) for old in order]
+        if "heads-overwritten" in bugs:
+            index = list(range(d))
+            for new, old in enumerate(order):
+                index[new * width : (new + 1) * width] = index[old * width : (old + 1) * width]
+        projections = [layer.q_proj, layer.k_proj, layer.v_proj]
+        if "projection-not-moved" in bugs:
+            projections.pop(1)
+        for proj in projections:
+            columns = "in-columns-moved" in bugs
+            proj.weight.copy_(proj.weight[:, index] if columns else proj.weight[index])
+            if "in-biases-not-moved" not in bugs:
+                proj.bias.copy_(proj.bias[index])
+        out = layer.out_proj
+        if "out-proj-rows-moved" in bugs:
+            out.weight.copy_(out.weight[index])
+        elif "out-proj-moved-the-other-way" in bugs:
+            out.weight[:, index] = out.weight.clone()
+        elif "out-proj-not-moved" not in bugs:
+            out.weight.copy_(out.weight[:, index])
+        if "out-bias-moved" in bugs:
+            out.bias.copy_(out.bias[index])
+
+    return fn
+
+
+def layer_cost(*bugs):
+    def fn(n, length, d, h):
+        matrices = 3 if "counts-three-matrices" in bugs else 4
+        matrix = d * d + d
+        if "counts-no-biases" in bugs:
+            matrix = d * d
+        if "counts-parameters-a-head" in bugs:
+            matrix *= h
+        if "counts-one-head" in bugs:
+            matrix //= h
+        projecting = matrices * n * length * d * d
+        if "counts-projecting-a-head" in bugs:
+            projecting *= h
+        if "counts-no-projecting" in bugs:
+            projecting = 0
+        attending = {
+            "counts-no-attending": 0,
+            "counts-one-product": n * length * length * d,
+            "counts-full-width-heads": 2 * n * h * length**2 * d,
+            "counts-attending-of-one-head": 2 * n * length**2 * (d // h),
+            "counts-attending-without-square": 2 * n * length * d,
+        }
+        pairs = next((attending[bug] for bug in bugs if bug in attending), 2 * n * length**2 * d)
+        adds = projecting + pairs
+        if "counts-two-a-multiply-add" in bugs:
+            adds *= 2
+        if "counts-work-of-one-sample" in bugs:
+            adds /= n
+        stored = {
+            "stored-without-heads": n * length**2,
+            "stored-without-square": n * h * length,
+            "stored-of-one-sample": h * length**2,
+            "stored-times-width": n * length**2 * d,
+        }
+        maps = next((stored[bug] for bug in bugs if bug in stored), n * h * length**2)
+        return matrices * matrix, adds, maps
+
+    return fn
+
+
+EXERCISES = {
+    "permute_heads": (check_permute_heads, permute_heads, mistakes.PERMUTE_HEADS),
+    "layer_cost": (check_layer_cost, layer_cost, mistakes.LAYER_COST),
+}
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_a_right_answer_passes(name, capsys):
+    check, solution, _ = EXERCISES[name]
+    assert check(solution()) is True
+    assert capsys.readouterr().out.startswith(f"✓ {name}: right on ")
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_a_stub_is_not_attempted(name, capsys):
+    def stub(*args):
+        raise NotImplementedError
+
+    assert EXERCISES[name][0](stub) is False
+    assert capsys.readouterr().out == f"○ {name}: not attempted yet\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "bug"),
+    [(name, bug) for name, (*_, steps) in EXERCISES.items() for bug in slips(steps)],
+)
+def test_every_mistake_alone_is_named(name, bug):
+    check, solution, _ = EXERCISES[name]
+    with pytest.raises(CheckFailed) as failed:
+        check(solution(bug))
+    assert failed.value.explanations == ((bug,),)
+
+
+@pytest.mark.parametrize(
+    ("name", "bugs"),
+    [
+        ("permute_heads", ("out-proj-not-moved", "in-biases-not-moved")),
+        ("permute_heads", ("heads-moved-the-other-way", "out-proj-rows-moved", "out-bias-moved")),
+        ("permute_heads", ("projection-not-moved", "out-proj-not-moved")),
+        ("layer_cost", ("counts-no-biases", "counts-two-a-multiply-add", "stored-without-heads")),
+        ("layer_cost", ("counts-three-matrices", "counts-one-product")),
+    ],
+)
+def test_mistakes_at_once_are_named(name, bugs):
+    check, solution, _ = EXERCISES[name]
+    with pytest.raises(CheckFailed) as failed:
+        check(solution(*bugs))
+    assert set(failed.value.mistakes) == set(bugs)
+
+
+@torch.no_grad()
+def test_the_right_answer_leaves_the_output_as_it_was():
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(12, 4), torch.randn(2, 5, 12)
+    before, maps = layer(x)
+    permute_heads()(layer, [2, 0, 3, 1])
+    after, moved = layer(x)
+    assert torch.allclose(before, after, atol=1e-6)
+    assert torch.allclose(moved, maps[:, [2, 0, 3, 1]], atol=1e-6)
+
+
+def split_by_head(layer, order):
+    """Another right way: new parameters, not numbers in the old ones."""
+    h = layer.num_heads
+    for proj in (layer.q_proj, layer.k_proj, layer.v_proj):
+        for name in ("weight", "bias"):
+            parts = getattr(proj, name).chunk(h)
+            setattr(proj, name, torch.nn.Parameter(torch.cat([parts[old] for old in order])))
+    blocks = layer.out_proj.weight.chunk(h, dim=1)
+    layer.out_proj.weight = torch.nn.Parameter(torch.cat([blocks[i] for i in order], dim=1))
+
+
+def test_heads_may_be_moved_in_any_way():
+    assert check_permute_heads(split_by_head) is True
+
+
+def test_costs_may_be_any_kind_of_number():
+    def fn(n, length, d, h):
+        costs = torch.tensor(layer_cost()(n, length, d, h))
+        return [costs[0], costs[1].item(), float(costs[2])]
+
+    assert check_layer_cost(fn) is True
+
+
+def test_a_new_layer_in_place_of_the_old_one_is_refused():
+    def fn(layer, order):
+        return MultiHeadAttention(layer.embed_dim, layer.num_heads)
+
+    with pytest.raises(CheckFailed, match="no known mistake"):
+        check_permute_heads(fn)
