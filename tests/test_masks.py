@@ -222,7 +222,7 @@ class TestBlockedCells:
 
     def test_tables_hatch_them_and_say_so(self):
         (table,) = heat_tables(
-            [WEIGHTS.tolist()], ["a", "b"], ["x", "y", "z"], ["t"], BLOCKED.tolist()
+            [WEIGHTS.tolist()], ["a", "b"], ["x", "y", "z"], ["t"], blocked=BLOCKED.tolist()
         )
         assert table.count('<td class="ac-blocked"') == table.count(">× 0</td>") == 3
         assert 'title="a → y: 0.0000">× 0<' in table
