@@ -337,11 +337,11 @@ def explore_digits(
         }
 
     def view(state: dict) -> str:
-        verdict = "✓ right" if state["right"] else f"✗ wrong, it is a {state['label']}"
+        verdict = "✓ right" if state["right"] else f"✗ wrong, it is {_named(state['label'])}"
         rows = [[str(d), weight_bar(p)] for d, p in enumerate(state["probabilities"])]
         return side_by_side(
             html_table(
-                f"the model says {state['prediction']}: {verdict}", ["digit", "probability"], rows
+                f"the model says {state['prediction']}<br>{verdict}", ["digit", "probability"], rows
             ),
             *(
                 _digit_table(state["pixels"], weights, f"head {head}, [CLS] itself {own:.2f}")
@@ -353,14 +353,14 @@ def explore_digits(
 
     def describe(state: dict) -> str:
         # No weights here: what was trained differs a little from machine to machine.
-        verdict = "right" if state["right"] else f"wrong, it is a {state['label']}"
+        verdict = "right" if state["right"] else f"wrong, it is {_named(state['label'])}"
         heads = "1 head" if state["num_heads"] == 1 else f"{state['num_heads']} heads"
         return f"{heads} on image {state['image']}: the model says {state['prediction']}, {verdict}"
 
     def draw(state: dict) -> CourseFigure:
         return plot_over_digit(state["pixels"], state["weights"], alt=describe(state))
 
-    names = [(f"{i}: a {label}", i) for i, label in enumerate(labels)]
+    names = [(f"{i}: {_named(label)}", i) for i, label in enumerate(labels)]
     return Explorer(
         {
             "num_heads": make_slider("heads H", list(models), first),
@@ -400,6 +400,10 @@ def _check_titles(titles: Sequence[str] | None, wanted: int) -> list[str]:
     return (
         [""] * wanted if titles is None else check_names("titles", titles, wanted, "one a picture")
     )
+
+
+def _named(digit: int) -> str:
+    return f"an {digit}" if digit == 8 else f"a {digit}"
 
 
 def _panels(count: int) -> tuple[CourseFigure, list]:
