@@ -30,7 +30,7 @@ from course_utils.heatmaps import CourseFigure, check_names, check_weights, ramp
 TEST_SIZE = 360  # of the 1,797 images, about a fifth
 _PAPER, _INK = 255, 30  # grey levels of no ink and of full ink
 _LOW = 0.05  # smaller weights get no colour, so that the eye goes to the others
-_PLAIN = ("#ffffff", "#000000")  # background and text of what has no colour
+_PLAIN = ("#ffffffbf", "#000000")  # background, a little transparent, and text of such a number
 
 
 class Digits(NamedTuple):
@@ -436,7 +436,7 @@ def _pill(axes, corner: tuple[float, float], size: int, text: str, back: str, co
         va="center",
         fontsize=8,
         color=colour,
-        bbox={"boxstyle": "round,pad=0.15", "facecolor": back, "edgecolor": "#ffffff", "lw": 0.5},
+        bbox={"boxstyle": "round,pad=0.15", "facecolor": back, "edgecolor": "none"},
         in_layout=False,
     )
 

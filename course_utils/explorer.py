@@ -147,7 +147,7 @@ font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px
 .ac-digit tbody{{border:1px solid #777}}
 .ac-digit span{{position:absolute;z-index:1;transform:translate(-50%,-50%);padding:0 3px;
 border-radius:3px;font-size:11px;line-height:15px}}
-.ac-digit .ac-low{{background:#fff;color:#000}}
+.ac-digit .ac-low{{background:#ffffffbf;color:#000}}
 .ac-num{{text-align:right}}
 .ac-bar{{display:inline-block;height:.8em;background:#2a788e;vertical-align:-.05em}}
 .ac-error{{border-left:4px solid #b3261e;padding:6px 12px;font-weight:600;

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -74,6 +75,11 @@ class TestLoad:
     def test_each_digit_has_its_share(self, digits):
         shares = [labels.bincount() / len(labels) for labels in digits[1::2]]
         assert torch.allclose(*shares, atol=0.005)
+
+    def test_without_scikit_learn_one_sentence_says_what_to_install(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "sklearn", None)
+        with pytest.raises(ImportError, match="install it with: pip install scikit-learn"):
+            load_digits()
 
     def test_labels_belong_to_their_images(self, digits):
         means = torch.stack(
