@@ -137,7 +137,7 @@ class Trial:
     def label(self) -> str:
         """The input in words, for messages."""
         parts = [f"{name} {tuple(x.shape)}" for name, x in self.inputs.items()]
-        for name in ("embed_dim", "num_heads", "head"):
+        for name in ("embed_dim", "num_heads", "head", "size"):
             if name in self.given:
                 parts.append(f"{name} {self.given[name]}")
         return ", ".join(parts + ["train mode"] * self.training)

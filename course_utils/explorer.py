@@ -150,6 +150,13 @@ font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px
 .ac-map td.ac-blocked{{color:#333;
 background:#ececec repeating-linear-gradient(45deg,transparent 0 4px,#c4c4c4 4px 5px)}}
 .ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
+.ac-digit td{{position:relative;width:24px;height:24px;padding:0;border:0}}
+.ac-digit .ac-top{{border-top:1px solid #777}}
+.ac-digit .ac-left{{border-left:1px solid #777}}
+.ac-digit tbody{{border:1px solid #777}}
+.ac-digit span{{position:absolute;z-index:1;transform:translate(-50%,-50%);padding:0 3px;
+border-radius:3px;font-size:11px;line-height:15px}}
+.ac-digit .ac-low{{background:#ffffffbf;color:#000}}
 .ac-num{{text-align:right}}
 .ac-bar{{display:inline-block;height:.8em;background:#2a788e;vertical-align:-.05em}}
 .ac-error{{border-left:4px solid #b3261e;padding:6px 12px;font-weight:600;

@@ -228,6 +228,20 @@ REFERENCE |= {
     "crossed": lambda s: s.attend_through(*s.roles, s.shut),
     "crossed_output": lambda s: s.crossed[0],
     "crossed_weights": lambda s: s.crossed[1],
+    # (N, grid row, grid column, pixel row, pixel column)
+    "squares": lambda s: (
+        s.images.unflatten(2, (-1, s.size)).unflatten(1, (-1, s.size)).transpose(2, 3)
+    ),
+    "grid_order": lambda s: s.squares,
+    "pixel_order": lambda s: s.grid_order,
+    "cut_patches": lambda s: s.pixel_order.flatten(3).flatten(1, 2),  # (N, patch, pixel)
+    "joined": lambda s: torch.cat([_for_each(s, s.cls), s.tokens], dim=1),  # (N, 1 + patches, D)
+    "placed": lambda s: s.joined + s.positions,
+    "cls_row": lambda s: s.maps[:, :, 0],  # (N, H, key)
+    "patch_keys": lambda s: s.cls_row[..., 1:],
+    "shares": lambda s: s.patch_keys,
+    "each_head": lambda s: s.shares,
+    "laid_out": lambda s: s.each_head.unflatten(-1, (math.isqrt(s.maps.shape[-1]), -1)),
 }
 ATTENTION_SCALE = ("order", "factor")
 GRADIENT_NORMS = ("order", "dots", "softened", "share_axis", "at_scores", "norms")
@@ -268,6 +282,9 @@ LAYER_COST = (
     *("order", "matrices", "matrix", "parameters", "projecting", "attending", "multiply_adds"),
     "stored",
 )
+CUT_INTO_PATCHES = ("order", "squares", "grid_order", "pixel_order", "cut_patches")
+ADD_PLACES = ("order", "joined", "placed")
+CLS_MAPS = ("order", "cls_row", "patch_keys", "shares", "each_head", "laid_out")
 
 
 def _number(x: float) -> Tensor:
@@ -285,6 +302,11 @@ def _grid(s: SimpleNamespace) -> Tensor:
 def _softmax_gradient(scores: Tensor, upstream: Tensor, axis: int) -> Tensor:
     weights = torch.softmax(scores, dim=axis)
     return weights * (upstream - (weights * upstream).sum(axis, keepdim=True))
+
+
+def _for_each(s: SimpleNamespace, token: Tensor) -> Tensor:
+    """One token as (N, 1, D), the same for each sample."""
+    return token.expand(len(s.tokens), 1, -1)
 
 
 def _by_head(s: SimpleNamespace, x: Tensor) -> list[Tensor]:
@@ -871,6 +893,107 @@ MISTAKES: tuple[Mistake, ...] = (
         "the stored weights are counted with D in place of H",
         "A weight is one number for a query and a key; the features are summed over.",
         "the shape of the weights"),
+    # The exercises on images.
+    Mistake("patches-are-runs-of-pixels", (), "squares",
+        lambda s: s.images.reshape(REFERENCE["squares"](s).shape),
+        "the image is only reshaped, so a patch is a run of pixels from one or two rows",
+        "reshape moves no number: neighbours in memory stay together, and those are rows.",
+        "which axis moves between the two reshapes"),
+    Mistake("patches-from-afar", (), "squares",
+        lambda s: s.images.unflatten(2, (s.size, -1)).unflatten(1, (s.size, -1))
+        .permute(0, 2, 4, 1, 3),
+        "a patch takes pixels from all over the image, at equal steps",
+        "A side of the image is (grid, size): the pixels of one patch are neighbours.",
+        "the order of grid and size where a side of the image is cut"),
+    Mistake("patches-column-by-column", (), "grid_order", lambda s: s.squares.transpose(1, 2),
+        "the patches run down the columns of the image",
+        "Patch 1 is the right neighbour of patch 0; positions count in that order.",
+        "the order of grid row and grid column"),
+    Mistake("pixels-column-by-column", (), "pixel_order", lambda s: s.grid_order.mT,
+        "within a patch the pixels run down the columns",
+        "All pixels run row by row, as in the image.",
+        "the order of pixel row and pixel column"),
+    Mistake("patches-and-pixels-swapped", (), "cut_patches",
+        lambda s: REFERENCE["cut_patches"](s).mT,
+        "the result is (N, pixel, patch)",
+        "Tokens come before features: a patch is a token, and its pixels are the features.",
+        "the last two axes"),
+    Mistake("patches-of-all-images-in-one-row", (), "cut_patches",
+        lambda s: REFERENCE["cut_patches"](s).flatten(0, 1),
+        "the patches of all images lie in one long row",
+        "Each sample keeps its own tokens: the batch is the first axis.",
+        "the first axis of the last reshape"),
+    Mistake("cls-at-the-end", (), "joined",
+        lambda s: torch.cat([s.tokens, _for_each(s, s.cls)], dim=1),
+        "[CLS] stands behind the patches",
+        "It is read as token 0, and takes position 0.",
+        "the order of the two in cat"),
+    Mistake("cls-forgotten", (), "placed",
+        lambda s: s.tokens + s.positions[1:],
+        "there is no [CLS] token in the result",
+        "Somebody must ask for the whole image; the result has one token more than patches.",
+        "the number of tokens that come out"),
+    *(
+        Mistake("cls-without-position", (), "placed",
+            lambda s, own=own: torch.cat(
+                [s.joined[:, :1], s.joined[:, 1:] + s.positions[own]], dim=1),
+            "[CLS] gets no position",
+            "There is one position for each token, and [CLS] is token 0.",
+            "whether positions are added before [CLS] is there, or after")
+        for own in (slice(1, None), slice(None, -1))
+    ),
+    Mistake("positions-shifted", (), "placed",
+        lambda s: s.joined + s.positions.roll(1, 0),
+        "[CLS] gets the last position, and patch 0 that of [CLS]",
+        "Position i belongs to token i, and [CLS] is token 0.",
+        "which rows of positions go to the patches"),
+    Mistake("positions-left-out", ("M39",), "placed", lambda s: s.joined,
+        "no position is added",
+        "Attention alone cannot tell a patch at the top from the same patch at the bottom.",
+        "what becomes of the argument positions"),
+    Mistake("positions-along-the-batch", (), "placed", lambda s: s.joined + s.positions[:, None],
+        "the positions run along the batch: image i gets position i",
+        "Position belongs to the token; the batch axis is the one to repeat it over.",
+        "where positions gets its new axis"),
+    Mistake("positions-beside", (), "placed",
+        lambda s: torch.cat([s.joined, s.positions.expand_as(s.joined)], dim=-1),
+        "the positions stand beside the features, which makes 2·D of them",
+        "They are added: the width of a token stays D.",
+        "whether positions meet the tokens in cat or in a sum"),
+    Mistake("column-of-cls", ("M17",), "cls_row", lambda s: s.maps[..., 0],
+        "this is the column of [CLS]: how much each token looks at it",
+        "Rows are queries. Asked is where [CLS] itself looks.",
+        "which of the last two axes is indexed"),
+    Mistake("rows-averaged", (), "cls_row", lambda s: s.maps.mean(2),
+        "all queries are averaged",
+        "Only the row of [CLS] reaches the answer; the others drown it here.",
+        "what becomes of the query axis"),
+    Mistake("last-row", (), "cls_row", lambda s: s.maps[:, :, -1],
+        "this is the row of the last patch",
+        "[CLS] is token 0.",
+        "the index of the query"),
+    Mistake("cls-left-in", (), "patch_keys", lambda s: s.cls_row[..., :-1],
+        "the weight of [CLS] for itself is taken for patch 0, and the last patch is lost",
+        "Key 0 is [CLS]; the patches are keys 1 and up.",
+        "which key is left out"),
+    Mistake("maps-made-to-sum-to-one", (), "shares",
+        lambda s: s.patch_keys / s.patch_keys.sum(-1, keepdim=True),
+        "the maps are divided by their sum",
+        "Then nobody sees how much [CLS] kept for itself; asked are the weights as they are.",
+        "the division"),
+    Mistake("maps-divided-by-their-largest", (), "shares",
+        lambda s: s.patch_keys / s.patch_keys.amax(-1, keepdim=True),
+        "the maps are divided by their largest weight",
+        "Then a soft head looks as sharp as any; asked are the weights as they are.",
+        "the division"),
+    Mistake("cls-maps-averaged", ("M46",), "each_head", lambda s: s.shares.mean(1),
+        "the maps are averaged over the heads",
+        "An average hides what single heads do; asked is (N, H, grid, grid).",
+        "what becomes of the head axis"),
+    Mistake("maps-turned", (), "laid_out", lambda s: REFERENCE["laid_out"](s).mT,
+        "rows and columns of the map have changed places",
+        "Patches run row by row over the image, so the map is filled row by row.",
+        "what happens after the row of weights becomes a grid"),
 )
 # fmt: on
 

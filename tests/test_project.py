@@ -52,10 +52,10 @@ def test_the_package_needs_what_it_imports():
         name.replace("scikit-learn", "sklearn").replace("-", "_")
         for name in project["dependencies"]
     }
-    assert declared == {name for name in imports if name not in sys.stdlib_module_names} - {
+    assert declared == {n.lower() for n in imports if n not in sys.stdlib_module_names} - {
         "course_utils",
         "numpy",  # these two come with matplotlib
-        "PIL",
+        "pil",
     }
 
 

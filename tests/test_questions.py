@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
@@ -207,7 +208,8 @@ def test_a_malformed_quiz_is_found(changes, problem):
 
 
 def test_the_quizzes_are_all_there():
-    lessons = [f"lesson-{k:02}" for k in range(1, 8)]
+    notebooks = Path(questions.__file__).parents[1] / "notebooks"
+    lessons = [f"lesson-{path.name[:2]}" for path in notebooks.glob("*.ipynb")]
     assert {name: len(entry["questions"]) for name, entry in QUIZZES.items()} == (
         dict.fromkeys(lessons, 3) | dict.fromkeys(TESTS, 12)
     )
@@ -651,6 +653,35 @@ def heads_in_another_order() -> str:
     return only_true(facts)
 
 
+def jigsaw(question: dict) -> str:
+    """What changes when the 16 patches that [CLS] asks, without positions, change places."""
+    layer = MultiHeadAttention.from_torch(torch_layer(8, 2, batch_first=True))
+    cls, patches, order = torch.randn(1, 1, 8), torch.randn(1, 16, 8), torch.randperm(16)
+    output, weights = layer(cls, patches)
+    moved, moved_weights = layer(cls, patches[:, order])
+    assert torch.allclose(weights.sort().values, moved_weights.sort().values, atol=1e-6)
+    return only_true(
+        {
+            question["choices"][0]: not torch.allclose(output, moved, atol=1e-5),
+            question["choices"][1]: not torch.allclose(output, moved, atol=1e-5),
+            question["choices"][2]: torch.allclose(weights[..., order], moved_weights, atol=1e-6)
+            and not torch.allclose(weights, moved_weights, atol=1e-3),
+        }
+    )
+
+
+def most_watched_of_a_mean(question: dict) -> str:
+    mean = torch.tensor([[1.0, 0, 0], [0, 0, 1.0]]).mean(0)
+    top = (mean == mean.max()).nonzero().flatten().tolist()
+    return {(0, 2): question["choices"][0], (1,): question["choices"][1]}[tuple(top)]
+
+
+def most_missed_patch(question: dict) -> str:
+    weights = torch.tensor([0.8, 0.1, 0.1])
+    values = torch.tensor([[0.0, 0.0], [9.0, 0.0], [0.0, 4.0]])
+    return question["choices"][int((weights[:, None] * values).norm(dim=1).argmax())]
+
+
 # A function of the question that computes the right answer as it stands among the choices.
 COMPUTED = {
     ("pre-test", 1): lambda q: head_0(torch.arange(8).view(1, 2, 4).view(1, 2, 2, 2)),
@@ -710,6 +741,9 @@ COMPUTED = {
     ("lesson-07", 1): lambda q: rank_of_scores(64, 16, 100),
     ("lesson-07", 2): gradients_of_half_twins,
     ("lesson-07", 3): lambda q: heads_in_another_order(),
+    ("lesson-09", 1): jigsaw,
+    ("lesson-09", 2): most_watched_of_a_mean,
+    ("lesson-09", 3): most_missed_patch,
 }
 
 

@@ -250,6 +250,17 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
             ("plain", rows),
             *(("map", one_map) for one_map in state["maps"].values()),
         ]
+    if "pixels" in state:  # explore_digits: a cell a pixel, and the weight in each patch's first
+        grids = []
+        for head in state["weights"]:
+            size = len(state["pixels"]) // len(head)
+            between = [None] * (size - 1)
+            grid = []
+            for row in head:
+                grid.append([cell for weight in row for cell in (weight, *between)])
+                grid += [[None] * len(grid[-1])] * (size - 1)
+            grids.append(("plain", grid))
+        return [("plain", [[p] for p in state["probabilities"]]), *grids]
     maps = [("map", head) for head in state["weights"]]
     if "entropy" in state:  # explore_scale
         softness = [list(row) for row in zip(state["entropy"], state["gradient_norm"], strict=True)]
