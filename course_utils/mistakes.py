@@ -235,8 +235,8 @@ REFERENCE |= {
     "grid_order": lambda s: s.squares,
     "pixel_order": lambda s: s.grid_order,
     "cut_patches": lambda s: s.pixel_order.flatten(3).flatten(1, 2),  # (N, patch, pixel)
-    "joined": lambda s: torch.cat([_for_each(s, s.cls), s.tokens], dim=1),  # (N, 1 + patches, D)
-    "placed": lambda s: s.joined + s.positions,
+    "with_cls": lambda s: torch.cat([_for_each(s, s.cls), s.tokens], dim=1),  # (N, 1 + patches, D)
+    "placed": lambda s: s.with_cls + s.positions,
     "cls_row": lambda s: s.maps[:, :, 0],  # (N, H, key)
     "patch_keys": lambda s: s.cls_row[..., 1:],
     "shares": lambda s: s.patch_keys,
@@ -283,7 +283,7 @@ LAYER_COST = (
     "stored",
 )
 CUT_INTO_PATCHES = ("order", "squares", "grid_order", "pixel_order", "cut_patches")
-ADD_PLACES = ("order", "joined", "placed")
+ADD_PLACES = ("order", "with_cls", "placed")
 CLS_MAPS = ("order", "cls_row", "patch_keys", "shares", "each_head", "laid_out")
 
 
@@ -923,7 +923,7 @@ MISTAKES: tuple[Mistake, ...] = (
         "the patches of all images lie in one long row",
         "Each sample keeps its own tokens: the batch is the first axis.",
         "the first axis of the last reshape"),
-    Mistake("cls-at-the-end", (), "joined",
+    Mistake("cls-at-the-end", (), "with_cls",
         lambda s: torch.cat([s.tokens, _for_each(s, s.cls)], dim=1),
         "[CLS] stands behind the patches",
         "It is read as token 0, and takes position 0.",
@@ -936,27 +936,27 @@ MISTAKES: tuple[Mistake, ...] = (
     *(
         Mistake("cls-without-position", (), "placed",
             lambda s, own=own: torch.cat(
-                [s.joined[:, :1], s.joined[:, 1:] + s.positions[own]], dim=1),
+                [s.with_cls[:, :1], s.with_cls[:, 1:] + s.positions[own]], dim=1),
             "[CLS] gets no position",
             "There is one position for each token, and [CLS] is token 0.",
             "whether positions are added before [CLS] is there, or after")
         for own in (slice(1, None), slice(None, -1))
     ),
     Mistake("positions-shifted", (), "placed",
-        lambda s: s.joined + s.positions.roll(1, 0),
+        lambda s: s.with_cls + s.positions.roll(1, 0),
         "[CLS] gets the last position, and patch 0 that of [CLS]",
         "Position i belongs to token i, and [CLS] is token 0.",
         "which rows of positions go to the patches"),
-    Mistake("positions-left-out", ("M39",), "placed", lambda s: s.joined,
+    Mistake("positions-left-out", ("M39",), "placed", lambda s: s.with_cls,
         "no position is added",
         "Attention alone cannot tell a patch at the top from the same patch at the bottom.",
         "what becomes of the argument positions"),
-    Mistake("positions-along-the-batch", (), "placed", lambda s: s.joined + s.positions[:, None],
+    Mistake("positions-along-the-batch", (), "placed", lambda s: s.with_cls + s.positions[:, None],
         "the positions run along the batch: image i gets position i",
         "Position belongs to the token; the batch axis is the one to repeat it over.",
         "where positions gets its new axis"),
     Mistake("positions-beside", (), "placed",
-        lambda s: torch.cat([s.joined, s.positions.expand_as(s.joined)], dim=-1),
+        lambda s: torch.cat([s.with_cls, s.positions.expand_as(s.with_cls)], dim=-1),
         "the positions stand beside the features, which makes 2·D of them",
         "They are added: the width of a token stays D.",
         "whether positions meet the tokens in cat or in a sum"),
