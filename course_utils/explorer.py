@@ -117,6 +117,22 @@ def make_switch(name: str, value: bool) -> widgets.Checkbox:
     )
 
 
+def make_text(name: str, value: str) -> widgets.Text:
+    """A line to type in; the view follows every key.
+
+    Args:
+        name: shown in front of it.
+        value: what stands in it at first.
+    """
+    return widgets.Text(
+        value=value,
+        description=name,
+        continuous_update=True,
+        style={"description_width": "initial"},
+        layout=widgets.Layout(width="min(60em, 98%)"),
+    )
+
+
 @cache
 def _style() -> str:
     colours = "".join(
@@ -140,6 +156,9 @@ font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px
 .ac-map td{{width:2.9em;padding:2px 0;text-align:center}}
 .ac-map thead th{{padding:1px 3px;text-align:center}}
 .ac-map thead th:first-child{{white-space:normal}}
+.ac-upright td{{width:2.4em}}
+.ac-upright thead th:not(:first-child){{writing-mode:vertical-rl;padding:3px 0;text-align:right;
+vertical-align:bottom}}
 .ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
 .ac-num{{text-align:right}}
 .ac-bar{{display:inline-block;height:.8em;background:#2a788e;vertical-align:-.05em}}
@@ -156,7 +175,13 @@ def _cell(weight: str) -> tuple[str, str]:
 
 
 def heat_tables(
-    weights: list, rows: Sequence[str], columns: Sequence[str], titles: Sequence[str]
+    weights: list,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    titles: Sequence[str],
+    *,
+    corner: str = "query ↓ key →",
+    upright: bool = False,
 ) -> list[str]:
     """One heatmap table a head, every number shown.
 
@@ -165,12 +190,15 @@ def heat_tables(
         rows: L_q names of queries, as they are; they are escaped here.
         columns: L_k names of keys.
         titles: H captions.
+        corner: what rows and columns are.
+        upright: whether the names of the columns stand upright, which keeps long ones narrow.
     """
     columns_html = "".join(f'<th scope="col">{token_html(token)}</th>' for token in columns)
-    head = f'<thead><tr><th scope="col">query ↓ key →</th>{columns_html}</tr></thead>'
+    head = f'<thead><tr><th scope="col">{escape(corner)}</th>{columns_html}</tr></thead>'
     hover = len(weights) * len(rows) * len(columns) <= MAX_HOVER_CELLS
     names = [token_html(token) for token in rows]
     queries, keys = ([_whole_token(t) for t in tokens] for tokens in (rows, columns))
+    kind = "ac ac-map ac-upright" if upright else "ac ac-map"
     tables = []
     for title, head_weights in zip(titles, weights, strict=True):
         lines = []
@@ -182,7 +210,7 @@ def heat_tables(
                 cells.append(start + full + end)
             lines.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
         tables.append(
-            f'<table class="ac ac-map"><caption>{escape(title)}</caption>{head}'
+            f'<table class="{kind}"><caption>{escape(title)}</caption>{head}'
             f"<tbody>{''.join(lines)}</tbody></table>"
         )
     return tables
