@@ -614,7 +614,7 @@ MISTAKES: tuple[Mistake, ...] = (
         "the padding is averaged in",
         "Padding is there to make rows equally long. It says nothing about the sentence.",
         "what becomes of the argument mask"),
-    Mistake("pads-alone-averaged", ("M18",), "counted", lambda s: (~s.is_token).double(),
+    Mistake("pads-alone-averaged", (), "counted", lambda s: (~s.is_token).double(),
         "the mask is turned round: padding is kept, and tokens are left out",
         "Here True means a token.",
         "what is multiplied with the mask, or filled where it is True"),
