@@ -129,7 +129,7 @@ def make_text(name: str, value: str) -> widgets.Text:
         description=name,
         continuous_update=True,
         style={"description_width": "initial"},
-        layout=widgets.Layout(width="min(60em, 98%)"),
+        layout=widgets.Layout(width="98%"),
     )
 
 

@@ -313,6 +313,7 @@ def plot_points(
         )
     if log_y:
         axes.set_yscale("log")
+    axes.margins(0.08)  # room for the names
     axes.set(xlabel=x_label, ylabel=y_label)
     if title is not None:
         axes.set_title(title)

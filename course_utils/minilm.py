@@ -233,8 +233,10 @@ def explore_sentence(
 
     def describe(state: dict) -> str:
         row = state["shares"][heads if state["averaged"] else state["head"]]
-        shares = ", ".join(f"{n} {share:.2f}" for n, share in zip(SHARES, row, strict=True))
-        return f"{name(state)} over {state['num_tokens']} tokens; mean weight on {shares}"
+        share, place = max(zip(row, SHARES, strict=True))
+        return (
+            f"{name(state)} over {state['num_tokens']} tokens; most weight on {place}, {share:.2f}"
+        )
 
     def draw(state: dict) -> CourseFigure:
         return plot_attention(state["weights"][0], query_tokens=state["tokens"], title=name(state))
@@ -281,7 +283,7 @@ def _notes(words: Words, max_shown: int, is_cut: bool) -> list[str]:
     if unknown := list(dict.fromkeys(words.unknown[0])):
         some = ", ".join(f"“{display_token(word)}”" for word in unknown[:3])
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
-        notes.append(f"[UNK] stands for {some}{more}: the model's vocabulary has no pieces for it.")
+        notes.append(f"[UNK] stands for {some}{more}: not in the model's vocabulary.")
     return notes
 
 
