@@ -94,9 +94,12 @@ def tokenize(texts: str | Sequence[str]) -> Words:
         ValueError: texts are no strings, or there are none.
         ModelMissing: a package is missing; the message names it.
     """
-    texts = [texts] if isinstance(texts, str) else list(texts)
-    if not texts or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"texts must be a string or a list of at least one, got {texts!r:.80}")
+    given, texts = texts, [texts] if isinstance(texts, str) else texts
+    is_list = isinstance(texts, Sequence) and not isinstance(texts, bytes)
+    if not is_list or not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError(
+            f"texts must be a string, or a list of one or more strings; got {given!r:.80}"
+        )
     words = _read(texts)
     for number, left_out in enumerate(words.left_out):
         if left_out:

@@ -186,9 +186,9 @@ class TestTokenize:
         assert tokenize("word " * 254).left_out == [0]
         assert capsys.readouterr().out == ""
 
-    @pytest.mark.parametrize("texts", [[], 3, [3], None, ["a", None]])
+    @pytest.mark.parametrize("texts", [[], 3, [3], None, ["a", None], b"a"])
     def test_what_is_no_text(self, texts):
-        with pytest.raises((ValueError, TypeError)):
+        with pytest.raises(ValueError, match="texts must be a string, or a list of one or more"):
             tokenize(texts)
 
 
