@@ -661,7 +661,7 @@ MISTAKES: tuple[Mistake, ...] = (
         "how the norm is taken"),
     Mistake("rows-cleared", (), "cleared", lambda s: _cleared(s.weight, 0, s.own),
         "rows of W_O are cleared instead of columns",
-        "torch stores (out, in), and heads come in. To a row, a feature of the output, all heads add.",
+        "torch stores (out, in), and heads come in; to a row, all heads add.",
         "which axis of the weight is cut"),
     Mistake("rows-and-columns-cleared", (), "cleared",
         lambda s: _cleared(_cleared(s.weight, 0, s.own), 1, s.own),
