@@ -431,6 +431,96 @@ def check_layer_cost(fn: Callable | None) -> bool:
     return check("layer_cost", fn, trials, mistakes.LAYER_COST, covered)
 
 
+def check_mean_pool(fn: Callable | None) -> bool:
+    """Check ``fn(x, mask) -> (mean, unit)``: a sentence's tokens become one vector.
+
+    x is (N, L, D) and mask (N, L), boolean, True = a token. mean is (N, D), over the tokens without
+    the padding, and unit (N, D) the same brought to length 1.
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        for lengths, d in (((3,), 4), ((4, 2), 4), ((2, 5, 4), 7)):
+            inputs = {
+                "x": random_numbers(len(lengths), max(lengths), d, seed=1),
+                "is_token": torch.arange(max(lengths)) < torch.tensor(lengths)[:, None],
+            }
+
+            def truth(x: Tensor, is_token: Tensor) -> tuple[Tensor, Tensor]:
+                mean = torch.stack([row[own].mean(0) for row, own in zip(x, is_token, strict=True)])
+                return mean, mean / mean.norm(dim=-1, keepdim=True)
+
+            given = {"x": inputs["x"].double(), "is_token": inputs["is_token"]}
+            given["returns"] = ("pooled", "unit")
+            names = ("mean", "unit vector")
+            yield Trial(inputs, lambda x, is_token: fn(x, is_token), truth, given, names=names)
+
+    return check("mean_pool", fn, trials, mistakes.MEAN_POOL, "with padding and without")
+
+
+def check_remove_head(fn: Callable | None) -> bool:
+    """Check ``fn(weight, bias, num_heads, head) -> (weight, bias)``: out_proj without one head.
+
+    weight is (D, D) and bias (D,), as in ``out_proj``; what comes back are new tensors, with which
+    the layer gives what it gave, less what this head added.
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        for d, h, head in ((8, 2, 0), (14, 2, 1), (12, 3, 1)):
+            inputs = {"weight": random_numbers(d, d, seed=1), "bias": random_numbers(d, seed=2)}
+
+            def call(weight: Tensor, bias: Tensor, h: int = h, head: int = head) -> object:
+                return fn(weight, bias, h, head)
+
+            def truth(weight: Tensor, bias: Tensor, h: int = h, head: int = head) -> tuple:
+                blocks = list(weight.chunk(h, dim=1))
+                blocks[head] = torch.zeros_like(blocks[head])
+                return torch.cat(blocks, dim=1), bias
+
+            given = {name: x.double() for name, x in inputs.items()}
+            given |= {"returns": ("cleared", "kept_bias"), "num_heads": h, "head": head}
+            names = ("weight", "bias")
+            yield Trial(inputs, call, truth, given, names=names, gradients=False)
+
+    return check("remove_head", fn, trials, mistakes.REMOVE_HEAD, "two heads and three")
+
+
+def check_previous_token(fn: Callable | None) -> bool:
+    """Check ``fn(weights)``: (N, H, L, L) to (H,), each head's mean weight on the token before.
+
+    The mean is over the samples and over the queries but the first, which has no token before it.
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        for n, length, _, h in SIZES:
+            weights = torch.softmax(random_numbers(n, h, length, length), dim=-1)
+
+            def truth(weights: Tensor) -> tuple[Tensor]:
+                length = weights.shape[-1]
+                before = [weights[:, :, query, query - 1] for query in range(1, length)]
+                return (torch.stack(before).mean((0, 1)),)
+
+            given = {"returns": ("head_scores",), "attention": weights.double(), "num_heads": h}
+            yield Trial(
+                {"weights": weights},
+                lambda weights: fn(weights),
+                truth,
+                given,
+                names=("the result",),
+                gradients=False,
+            )
+
+    return check("previous_token", fn, trials, mistakes.PREVIOUS_TOKEN)
+
+
 def check_repair(number: int, layer: Callable[[int, int], nn.Module]) -> bool:
     """Check one layer of the bug hunt, ``layer(embed_dim, num_heads)``, as a whole.
 

@@ -121,6 +121,22 @@ def make_switch(name: str, value: bool) -> widgets.Checkbox:
     )
 
 
+def make_text(name: str, value: str) -> widgets.Text:
+    """A line to type in; the view follows every key.
+
+    Args:
+        name: shown in front of it.
+        value: what stands in it at first.
+    """
+    return widgets.Text(
+        value=value,
+        description=name,
+        continuous_update=True,
+        style={"description_width": "initial"},
+        layout=widgets.Layout(width="98%"),
+    )
+
+
 @cache
 def _style() -> str:
     colours = "".join(
@@ -149,6 +165,9 @@ font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px
 .ac-map thead th:first-child{{white-space:normal}}
 .ac-map td.ac-blocked{{color:#333;
 background:#ececec repeating-linear-gradient(45deg,transparent 0 4px,#c4c4c4 4px 5px)}}
+.ac-upright td{{width:2.4em}}
+.ac-upright thead th:not(:first-child){{writing-mode:vertical-rl;padding:3px 0;text-align:right;
+vertical-align:bottom}}
 .ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
 .ac-digit td{{position:relative;width:24px;height:24px;padding:0;border:0}}
 .ac-digit .ac-top{{border-top:1px solid #777}}
@@ -180,6 +199,7 @@ def heat_tables(
     *,
     blocked: list | None = None,
     corner: str = "query ↓ key →",
+    upright: bool = False,
 ) -> list[str]:
     """One heatmap table a head, every number shown; with very many cells, small maps instead.
 
@@ -191,6 +211,8 @@ def heat_tables(
         blocked: nested lists, (L_q, L_k), True for a cell that a mask blocks. Its weight is 0:
             it is hatched and says "× 0".
         corner: what rows and columns are.
+        corner: what rows and columns are.
+        upright: whether the names of the columns stand upright, which keeps long ones narrow.
     """
     if (count := len(weights) * len(rows) * len(columns)) > MAX_NUMBERS:
         note = f'<p class="ac-note">{count:,} weights: too many to show each as a number.</p>'
@@ -201,9 +223,12 @@ def heat_tables(
     names = [token_html(token) for token in rows]
     queries, keys = ([_whole_token(t) for t in tokens] for tokens in (rows, columns))
     # About as large as the table will be: the browser leaves out those that are out of sight.
-    widths = [max(35, 7 * len(display_token(token)) + 6) for token in columns]
+    longest = max(len(display_token(token)) for token in columns)
+    widths = [35 if upright else max(35, 7 * len(display_token(token)) + 6) for token in columns]
     width = 28 + 7 * max(8, *(len(display_token(token)) for token in rows)) + sum(widths)
-    size = f"contain-intrinsic-size:{width}px {22 * len(rows) + 50}px"
+    height = 22 * len(rows) + 50 + (7 * longest if upright else 0)
+    size = f"contain-intrinsic-size:{width}px {height}px"
+    kind = "ac ac-map ac-upright" if upright else "ac ac-map"
     tables = []
     for title, head_weights in zip(titles, weights, strict=True):
         lines = []
@@ -217,7 +242,7 @@ def heat_tables(
                 cells.append(f'{start} title="{query} → {key}: {weight:.4f}"{end}')
             lines.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
         tables.append(
-            f'<div class="ac-box" style="{size}"><table class="ac ac-map">'
+            f'<div class="ac-box" style="{size}"><table class="{kind}">'
             f"<caption>{escape(title)}</caption>{head}<tbody>{''.join(lines)}</tbody></table></div>"
         )
     return tables

@@ -242,6 +242,15 @@ REFERENCE |= {
     "shares": lambda s: s.patch_keys,
     "each_head": lambda s: s.shares,
     "laid_out": lambda s: s.each_head.unflatten(-1, (math.isqrt(s.maps.shape[-1]), -1)),
+    "counted": lambda s: s.is_token.double(),  # (N, L)
+    "pooled": lambda s: _weighted_sum(s.x, s.counted) / s.counted.sum(1, keepdim=True),
+    "unit": lambda s: F.normalize(s.pooled, dim=-1),
+    "cleared": lambda s: _cleared(s.weight, 1, s.own),
+    "kept_bias": lambda s: s.bias,
+    "offset": lambda s: -1,
+    "picked": lambda s: s.attention.diagonal(s.offset, dim1=-2, dim2=-1),  # (N, H, L - 1)
+    "over_queries": lambda s: s.picked.mean(-1),
+    "head_scores": lambda s: s.over_queries.mean(0),
 }
 ATTENTION_SCALE = ("order", "factor")
 GRADIENT_NORMS = ("order", "dots", "softened", "share_axis", "at_scores", "norms")
@@ -285,6 +294,9 @@ LAYER_COST = (
 CUT_INTO_PATCHES = ("order", "squares", "grid_order", "pixel_order", "cut_patches")
 ADD_PLACES = ("order", "with_cls", "placed")
 CLS_MAPS = ("order", "cls_row", "patch_keys", "shares", "each_head", "laid_out")
+MEAN_POOL = ("order", "counted", "pooled", "unit")
+REMOVE_HEAD = ("order", "own", "cleared", "kept_bias")
+PREVIOUS_TOKEN = ("order", "offset", "picked", "over_queries", "head_scores")
 
 
 def _number(x: float) -> Tensor:
@@ -299,6 +311,16 @@ def _grid(s: SimpleNamespace) -> Tensor:
     return torch.ones(s.seq_len, s.seq_len, dtype=torch.bool)
 
 
+def _weighted_sum(x: Tensor, weights: Tensor) -> Tensor:
+    """Sum over tokens: (N, L, D) and (N, L) to (N, D)."""
+    return (x * weights[..., None]).sum(1)
+
+
+def _others(s: SimpleNamespace) -> Tensor:
+    """The features that are not the head's own."""
+    return torch.tensor([i for i in range(len(s.weight)) if i not in s.own % len(s.weight)])
+
+
 def _softmax_gradient(scores: Tensor, upstream: Tensor, axis: int) -> Tensor:
     weights = torch.softmax(scores, dim=axis)
     return weights * (upstream - (weights * upstream).sum(axis, keepdim=True))
@@ -307,6 +329,10 @@ def _softmax_gradient(scores: Tensor, upstream: Tensor, axis: int) -> Tensor:
 def _for_each(s: SimpleNamespace, token: Tensor) -> Tensor:
     """One token as (N, 1, D), the same for each sample."""
     return token.expand(len(s.tokens), 1, -1)
+
+
+def _cleared(x: Tensor, axis: int, own: Tensor) -> Tensor:
+    return x.index_fill(axis, own % x.shape[axis], 0.0)
 
 
 def _by_head(s: SimpleNamespace, x: Tensor) -> list[Tensor]:
@@ -607,18 +633,23 @@ MISTAKES: tuple[Mistake, ...] = (
         "whether anything is cut from the inputs"),
     Mistake("block-interleaved", ("M10",), "own",
         lambda s: s.head + s.num_heads * torch.arange(_head_dim(s)),
-        "the head takes every H-th row",
+        "the head takes every H-th row or column",
         "Head h holds neighbours, features h·d_h to (h+1)·d_h.",
         "the step of your slice"),
     Mistake("always-head-0", (), "own", lambda s: torch.arange(_head_dim(s)),
         "it is always the block of head 0",
-        "Each head has rows of its own.",
+        "Each head has a block of its own.",
         "what becomes of the argument head"),
     Mistake("counts-heads-from-1", (), "own",
         lambda s: (s.head - 1) * _head_dim(s) + torch.arange(_head_dim(s)),
         "heads are counted from 1",
         "head counts from 0, as everywhere in this course.",
-        "where the rows of head 0 begin"),
+        "where the block of head 0 begins"),
+    Mistake("counts-heads-from-1", (), "own",  # the same with a slice: the block of head 0 is empty
+        lambda s: torch.arange(max(s.head - 1, 0) * _head_dim(s), s.head * _head_dim(s)),
+        "heads are counted from 1",
+        "head counts from 0, as everywhere in this course.",
+        "where the block of head 0 begins"),
     Mistake("whole-bias", (), "own_bias", lambda s: s.bias,
         "the bias is the whole one, (D,)",
         "A head's own layer makes d_h features, and needs a bias for each of those.",
@@ -994,6 +1025,129 @@ MISTAKES: tuple[Mistake, ...] = (
         "rows and columns of the map have changed places",
         "Patches run row by row over the image, so the map is filled row by row.",
         "what happens after the row of weights becomes a grid"),
+    Mistake("pads-averaged-in", (), "counted", lambda s: torch.ones_like(s.is_token).double(),
+        "the padding is averaged in",
+        "Padding is there to make rows equally long. It says nothing about the sentence.",
+        "what becomes of the argument mask"),
+    Mistake("pads-alone-averaged", (), "counted", lambda s: (~s.is_token).double(),
+        "the mask is turned round: padding is kept, and tokens are left out",
+        "Here True means a token.",
+        "what is multiplied with the mask, or filled where it is True"),
+    Mistake("divided-by-length", (), "pooled",
+        lambda s: _weighted_sum(s.x, s.counted) / s.x.shape[1],
+        "the sum is divided by L, padding included",
+        "A mean divides by as many as were added; the unit vector hides this slip.",
+        "the number that the sum is divided by"),
+    Mistake("divided-by-all-tokens", (), "pooled",
+        lambda s: _weighted_sum(s.x, s.counted) / s.counted.sum(),
+        "every sum is divided by the number of tokens in the whole batch",
+        "Each sentence has its own length.",
+        "the axis that the mask is summed over"),
+    Mistake("pooled-as-a-sum", (), "pooled", lambda s: _weighted_sum(s.x, s.counted),
+        "the tokens are added up, and never divided",
+        "A sum grows with the length of the sentence; the unit vector hides this slip.",
+        "how a sum becomes a mean"),
+    Mistake("cls-taken", (), "pooled", lambda s: s.x[:, 0],
+        "the first token, [CLS], is taken for the whole sentence",
+        "Other models are used like that; this one was trained with the mean of all tokens.",
+        "which tokens go into the result"),
+    Mistake("tokens-normalised-first", (), "pooled",
+        lambda s: _weighted_sum(F.normalize(s.x, dim=-1), s.counted)
+        / s.counted.sum(1, keepdim=True),
+        "each token is brought to length 1 before the mean",
+        "Long vectors then count no more than short ones; the mean comes first.",
+        "the order of mean and normalising"),
+    Mistake("unit-over-batch", (), "unit", lambda s: F.normalize(s.pooled, dim=0),
+        "the length is taken over the sentences (axis 0)",
+        "Each sentence has a length of its own: the root of its summed squares over D features.",
+        "the dim of the norm"),
+    Mistake("unit-of-all-sentences", (), "unit", lambda s: s.pooled / s.pooled.norm(),
+        "there is one length for all sentences together",
+        "Each sentence has a length of its own.",
+        "whether the norm is told its axis"),
+    Mistake("not-normalised", (), "unit", lambda s: s.pooled,
+        "the second result is not brought to length 1",
+        "Only for vectors of length 1 is the dot product the cosine.",
+        "the second thing returned"),
+    Mistake("divided-by-square", (), "unit",
+        lambda s: s.pooled / s.pooled.square().sum(-1, keepdim=True),
+        "the mean is divided by its squared length",
+        "The length is the root of the summed squares.",
+        "how the norm is taken"),
+    Mistake("rows-cleared", (), "cleared", lambda s: _cleared(s.weight, 0, s.own),
+        "rows of W_O are cleared instead of columns",
+        "torch stores (out, in), and heads come in; to a row, all heads add.",
+        "which axis of the weight is cut"),
+    Mistake("rows-and-columns-cleared", (), "cleared",
+        lambda s: _cleared(_cleared(s.weight, 0, s.own), 1, s.own),
+        "rows and columns are both cleared",
+        "The rows take something from every head; only the columns belong to this one.",
+        "how often the weight is cut"),
+    Mistake("square-cleared", (), "cleared",
+        lambda s: s.weight - _cleared(_cleared(s.weight, 0, _others(s)), 1, _others(s)),
+        "only a square of the block is cleared, (d_h, d_h)",
+        "A head writes to all D features of the output, so its block has D rows.",
+        "whether anything is cut from the outputs"),
+    Mistake("others-cleared", (), "cleared",
+        lambda s: s.weight - REFERENCE["cleared"](s),
+        "this head alone is kept, and all others are removed",
+        "Asked is the layer without this head.",
+        "what is kept, and what is cleared"),
+    Mistake("block-as-wide-as-head-count", (), "own",
+        lambda s: s.head * s.num_heads + torch.arange(s.num_heads),
+        "the block is H wide instead of d_h",
+        "H says how many blocks there are; each is d_h = D / H wide.",
+        "the width of the slice"),
+    Mistake("bias-cleared", ("M09",), "kept_bias", lambda s: torch.zeros_like(s.bias),
+        "the bias is cleared as well",
+        "The bias is added once for all heads together; it is not this head's.",
+        "what becomes of the bias"),
+    Mistake("block-of-bias-cleared", ("M09",), "kept_bias",
+        lambda s: _cleared(s.bias, 0, s.own),
+        "a block of the bias is cleared as well",
+        "The bias belongs to the output, to which every head adds; none of it is this head's.",
+        "what becomes of the bias"),
+    Mistake("next-token-scored", ("M17",), "offset", lambda s: 1,
+        "the weight on the next token is taken, not on the one before",
+        "Rows are queries: a query's previous token stands one column to the left.",
+        "the sign of the offset, or the order of the two indices"),
+    Mistake("own-token-scored", (), "offset", lambda s: 0,
+        "the weight of each token on itself is taken",
+        "That is the main diagonal; the token before stands one column to the left.",
+        "the offset of the diagonal"),
+    Mistake("first-column-scored", (), "picked", lambda s: s.attention[..., 1:, 0],
+        "the weight on the first token is taken",
+        "The token before is another one for each query.",
+        "whether the column moves with the row"),
+    Mistake("diagonal-of-wrong-axes", (), "picked", lambda s: s.attention.diagonal(s.offset),
+        "the diagonal runs over batch and head",
+        "With no axes given, diagonal takes the first two; queries and keys are the last two.",
+        "the axes that diagonal is told"),
+    Mistake("first-query-counted", (), "over_queries",
+        lambda s: s.picked.sum(-1) / s.attention.shape[-1],
+        "the sum is divided by L, though only L - 1 queries have a token before them",
+        "The first token has none, so there is nothing to count for it.",
+        "the number that the sum is divided by"),
+    Mistake("queries-added-up", (), "over_queries", lambda s: s.picked.sum(-1),
+        "the weights are added up over the queries, not averaged",
+        "A sum grows with the length of the sentence.",
+        "how the queries become one number"),
+    Mistake("largest-query-taken", (), "over_queries", lambda s: s.picked.amax(-1),
+        "the largest weight is taken, not the mean",
+        "One query that looks back does not make a head that does.",
+        "how the queries become one number"),
+    Mistake("samples-kept-apart", (), "head_scores", lambda s: s.over_queries,
+        "the samples are kept apart: (N, H)",
+        "Asked is one number for each head, the mean over the batch.",
+        "the axes that are averaged"),
+    Mistake("heads-averaged-away", ("M46",), "head_scores", lambda s: s.over_queries.mean(1),
+        "the heads are averaged and the samples kept: (N,)",
+        "An average hides what single heads do; asked is one number for each head.",
+        "the axes that are averaged"),
+    Mistake("all-averaged", ("M46",), "head_scores", lambda s: s.over_queries.mean(),
+        "everything is averaged to one number",
+        "An average hides what single heads do; asked is one number for each head.",
+        "whether the mean is told its axes"),
 )
 # fmt: on
 

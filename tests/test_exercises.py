@@ -77,6 +77,8 @@ def head_projection(*bugs):
         own = [head * width + i for i in range(width)]
         if "block-interleaved" in bugs:
             own = [head + i * num_heads for i in range(width)]
+        if "block-as-wide-as-head-count" in bugs:
+            own = [head * num_heads + i for i in range(num_heads)]
         weight = proj.weight[own]
         if "block-of-columns" in bugs:
             weight = proj.weight[:, own]

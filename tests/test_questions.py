@@ -20,6 +20,7 @@ from course_utils.questions import NOT_SURE, Prediction, Quiz, predict, quiz
 
 PREDICTIONS = questions._load("predictions")
 QUIZZES = questions._load("quizzes")
+NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 TESTS = ("pre-test", "post-test")
 ASKED = {  # (quiz, number) -> question
     (name, k): question
@@ -682,6 +683,38 @@ def most_missed_patch(question: dict) -> str:
     return question["choices"][int((weights[:, None] * values).norm(dim=1).argmax())]
 
 
+def mixed(weights: list[float], values: list[list[float]]) -> str:
+    mixture = torch.tensor(weights) @ torch.tensor(values)
+    return str([round(x) for x in mixture.tolist()])
+
+
+def head_1_taken_out(question: dict) -> str:
+    """The choice after which the layer gives what it gave, less what head 1 added."""
+    heads, proj = torch.randn(2, 5, 3, 4), nn.Linear(12, 12)  # (N, L, H, d_h)
+    others = heads.clone()
+    others[:, :, 1] = 0
+    wanted = proj(others.flatten(2))
+
+    def fits(choice: str) -> bool:
+        cut, _, bias = choice.partition(" and ")
+        names = {"W": proj.weight.clone()}
+        exec(f"{cut} = 0", names)
+        bias = torch.zeros(12) if bias else proj.bias
+        return torch.allclose(heads.flatten(2) @ names["W"].T + bias, wanted, atol=1e-6)
+
+    return only_true({choice: fits(choice) for choice in question["choices"]})
+
+
+def same_noun_in_each_pair(question: dict) -> str:
+    """In every way to prefer one noun a pair, count where it is the right one."""
+    counts = {
+        sum(preferred == meant for preferred in preferences for meant in (0, 1))
+        for preferences in itertools.product((0, 1), repeat=5)
+    }
+    (count,) = counts
+    return f"in {count}"
+
+
 # A function of the question that computes the right answer as it stands among the choices.
 COMPUTED = {
     ("pre-test", 1): lambda q: head_0(torch.arange(8).view(1, 2, 4).view(1, 2, 2, 2)),
@@ -744,6 +777,9 @@ COMPUTED = {
     ("lesson-09", 1): jigsaw,
     ("lesson-09", 2): most_watched_of_a_mean,
     ("lesson-09", 3): most_missed_patch,
+    ("lesson-08", 1): lambda q: mixed([0.9, 0.1], [[0.0, 0.0], [10.0, 20.0]]),
+    ("lesson-08", 2): head_1_taken_out,
+    ("lesson-08", 3): same_noun_in_each_pair,
 }
 
 

@@ -104,17 +104,20 @@ class Controls:
     def __init__(self, lesson, explorer: Explorer) -> None:
         self.lesson, self.explorer = lesson, explorer
         controls = self.held()["controls"]
-        found = lesson.output(explorer).locator(".noUi-handle, input[type=checkbox]")
+        found = lesson.output(explorer).locator(
+            ".noUi-handle, input[type=checkbox], input[type=text]"
+        )
         assert found.count() == len(controls) > 0
         self.on_page = {name: found.nth(i) for i, name in enumerate(controls)}
         self.switches = [name for name in controls if isinstance(self.position(name), bool)]
-        self.sliders = [name for name in controls if name not in self.switches]
+        self.texts = [name for name in controls if isinstance(self.position(name), str)]
+        self.sliders = [name for name in controls if name not in self.switches + self.texts]
 
     def held(self) -> dict:
         """The explorer's state and controls, from the kernel."""
         return self.lesson.kernel.ask(EXPLORERS)[str(self.explorer.number)]
 
-    def position(self, name: str) -> int | bool:
+    def position(self, name: str) -> int | bool | str:
         return self.held()["controls"][name]["position"]
 
     def last(self, name: str) -> int:
@@ -142,9 +145,36 @@ class Controls:
 
         eventually(self.lesson, difference)
 
+    def type(self, name: str, text: str, *, by_key: bool = False) -> None:
+        """Replace what stands in a text field, and wait until kernel and page have followed."""
+        keyboard = self.lesson.tab.page.keyboard
+        self.on_page[name].focus()
+        keyboard.press("Control+a")
+        keyboard.press("Delete")
+        if by_key:
+            keyboard.type(text)
+        else:
+            keyboard.insert_text(text)
+
+        def difference():
+            held = self.held()
+            if self.position(name) != text:
+                return f"after typing {text!r} {name} holds {self.position(name)!r}"
+            return compare(self.lesson.shown(self.explorer), held)
+
+        eventually(self.lesson, difference)
+        keyboard.press("Enter")  # changes nothing, and adds no cell
+        eventually(self.lesson, difference)
+
     def walk(self) -> None:
         """Move every slider through its whole range, under every setting of the switches."""
         self.tab_through()
+        for name in self.texts:
+            at_first = self.position(name)
+            for text in TEXTS:
+                self.type(name, text)
+                assert broken_outputs(self.lesson) == []
+            self.type(name, at_first, by_key=True)
         for turn in range(2 ** len(self.switches)):
             if turn:  # one switch at a time, and each combination is met once
                 self.press(self.switches[(turn & -turn).bit_length() - 1], "Space")
@@ -170,6 +200,15 @@ class Controls:
                 pytest.fail(f"Tab does not lead to {control}")
 
 
+TEXTS = (
+    "<b>bold</b> &amp; <script>alert(1)</script>",
+    "مرحبا 你好 ሰላם hello",
+    "notwithstanding international representatives " * 8,
+    "word " * 300,
+    "",
+)
+
+
 def eventually(lesson, problem) -> None:
     """Wait until there is no problem any more; the last one is the failure's text."""
     deadline = time.monotonic() + 20
@@ -189,8 +228,9 @@ def compare(shown: dict, held: dict) -> str | None:
     if shown["readouts"] != labels:
         return f"beside the sliders stands {shown['readouts']}, not {labels}"
     if "error" in state:
-        # Only the switch that lets any number in may lead to an error.
-        if not controls.get("any_number", {}).get("value"):
+        # Only the switch that lets any number in, or an empty text, may lead to an error.
+        asked_for = controls.get("any_number", {}).get("value") or state.get("text") == ""
+        if not asked_for:
             return f"an error without having asked for it: {state['error']}"
         if shown["errors"] != [f"⚠ {state['error']}"] or shown["tables"]:
             return f"not just the message {state['error']!r}: {shown['text']}"
@@ -262,6 +302,8 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
             grids.append(("plain", grid))
         return [("plain", [[p] for p in state["probabilities"]]), *grids]
     maps = [("map", head) for head in state["weights"]]
+    if "shares" in state:  # explore_sentence
+        return [*maps, ("map", state["shares"])]
     if "entropy" in state:  # explore_scale
         softness = [list(row) for row in zip(state["entropy"], state["gradient_norm"], strict=True)]
         means = [state["mean_entropy"], state["mean_gradient_norm"]]
