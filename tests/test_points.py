@@ -60,12 +60,12 @@ class TestPoints:
 class TestTables:
     def test_corner_and_upright_names(self):
         (table,) = heat_tables([[[1.0]]], ["a"], ["b"], ["one"], corner="<here>", upright=True)
-        assert table.startswith('<table class="ac ac-map ac-upright">')
+        assert '<table class="ac ac-map ac-upright">' in table
         assert "&lt;here&gt;" in table
 
     def test_as_it_was_without_them(self):
         (table,) = heat_tables([[[1.0]]], ["a"], ["b"], ["one"])
-        assert table.startswith('<table class="ac ac-map"><caption>one')
+        assert '<table class="ac ac-map"><caption>one' in table
         assert "query ↓ key →" in table
 
     def test_a_text_field_follows_every_key(self):
