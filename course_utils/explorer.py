@@ -28,6 +28,7 @@ class Explorer(widgets.VBox):
         view: such a dict to HTML.
         draw: such a dict to a figure.
         describe: such a dict to one line of text.
+        still: the figure that is stored with a notebook; left out, that of the first view.
 
     Attributes:
         controls: the widgets by name; ``explorer.controls["num_heads"].value = 4`` moves one.
@@ -43,9 +44,11 @@ class Explorer(widgets.VBox):
         view: Callable[[dict], str],
         draw: Callable[[dict], CourseFigure],
         describe: Callable[[dict], str],
+        still: Callable[[], CourseFigure] | None = None,
     ) -> None:
         self.controls = dict(controls)
         self._compute, self._view, self._draw, self._describe = compute, view, draw, describe
+        self._still = still or self.figure
         self._live = widgets.HTML()
         bar = widgets.HBox(
             list(self.controls.values()), layout=widgets.Layout(flex_flow="row wrap")
@@ -84,7 +87,7 @@ class Explorer(widgets.VBox):
         data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
         if "error" in self.state:
             return data, {}
-        figure_data, metadata = self.figure()._repr_mimebundle_()
+        figure_data, metadata = self._still()._repr_mimebundle_()
         return {**data, "image/png": figure_data["image/png"]}, metadata
 
 
