@@ -91,9 +91,10 @@ def test_no_output_puts_up_a_serious_barrier(lesson, theme):
     page = lesson.tab.page
     if page.locator("body").get_attribute("data-jp-theme-name") != theme:
         lesson.tab.menu("Settings")
-        lesson.tab.menu("Theme")
-        page.get_by_role("menuitem", name=theme, exact=True).click()
-        page.wait_for_selector(f"body[data-jp-theme-name='{theme}']")
+        items = page.locator(".lm-Menu-item")
+        items.get_by_text("Theme", exact=True).hover()
+        items.get_by_text(theme, exact=True).click()
+        page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
         page.wait_for_timeout(500)  # its colours are loaded after that
     for part in page.locator(".jp-Notebook-cell").all():
         part.scroll_into_view_if_needed()

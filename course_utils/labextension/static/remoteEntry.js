@@ -45,6 +45,11 @@
         id: "attention-course:names",
         autoStart: true,
         activate: (app) => {
+            // JupyterLab would take the arrow keys for itself and go to the next cell.
+            window.addEventListener("keydown", (event) => {
+                if (event.key.startsWith("Arrow") && event.target.closest?.(".widget-radio-box"))
+                    event.stopPropagation();
+            }, true);
             let waiting = false;
             new MutationObserver(() => {
                 if (waiting) return;
