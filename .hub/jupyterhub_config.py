@@ -11,7 +11,7 @@ c.JupyterHub.bind_url = "http://127.0.0.1:8000"
 # Everyone lands in lesson 1, in JupyterLab.
 c.Spawner.default_url = "/lab/tree/attention/01_single_head_attention.ipynb"
 
-# One thread each, or a few learners fight for the cores.
+# One thread each: the lessons are small, and a class shares the cores.
 c.Spawner.environment = {"OMP_NUM_THREADS": "1"}
 
 # Kernels talk over files of their owner, not over ports of the machine: two that start at once
