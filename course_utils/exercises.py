@@ -18,7 +18,15 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from course_utils import mistakes
 from course_utils.attention import MultiHeadAttention
-from course_utils.checks import SIZES, CheckFailed, Trial, check, judge_layer, random_numbers
+from course_utils.checks import (
+    PROJECTIONS,
+    SIZES,
+    CheckFailed,
+    Trial,
+    check,
+    judge_layer,
+    random_numbers,
+)
 
 PLANTED = {  # the bug hunt of lesson 5
     1: "split-without-transpose",
@@ -411,9 +419,9 @@ def check_layer_cost(fn: Callable | None) -> bool:
 
             def call(sizes: tuple = (n, length, d, h)) -> object:
                 result = fn(*sizes)
-                with contextlib.suppress(TypeError, ValueError):  # any kind of number will do
-                    return tuple(torch.tensor(float(x), dtype=torch.float64) for x in result)
-                return result
+                with contextlib.suppress(TypeError):  # a single number has no parts
+                    return tuple(map(_as_number, result))
+                return _as_number(result)
 
             def truth(n: int = n, length: int = length, d: int = d, h: int = h) -> tuple:
                 layer = MultiHeadAttention(d, h)
@@ -569,7 +577,9 @@ def check_cut_into_patches(fn: Callable | None) -> bool:
                 return (F.unfold(images[:, None], size, stride=size).mT,)
 
             given = {"returns": ("cut_patches",), "images": images.double(), "size": size}
-            yield Trial({"images": images}, call, truth, given, names=("the result",))
+            yield Trial(
+                {"images": images}, call, truth, given, names=("the result",), gradients=False
+            )
 
     covered = "8 and 12 pixels a side, patches of 2, 3 and 4"
     return check("cut_into_patches", fn, trials, mistakes.CUT_INTO_PATCHES, covered)
@@ -657,8 +667,23 @@ def from_lines(signature: str, lines: Mapping[str, str], order: str) -> Callable
     return namespace[signature.partition("(")[0]]
 
 
+def _as_number(x: object) -> object:
+    """Any kind of number as a tensor, and anything else as it is."""
+    with contextlib.suppress(TypeError, ValueError):
+        return torch.tensor(float(x), dtype=torch.float64)
+    return x
+
+
 def _all_weights(layer: MultiHeadAttention) -> tuple[Tensor, Tensor]:
-    """All weights of the four projections, one under the other, (4D, D), and all biases, (4D,)."""
+    """All weights of the four projections, one under the other, (4D, D), and all biases, (4D,).
+
+    Raises:
+        CheckFailed: the learner's code has taken one away.
+    """
+    for name in PROJECTIONS:
+        for part in ("weight", "bias"):
+            if getattr(getattr(layer, name, None), part, None) is None:
+                raise CheckFailed(f"after your code, the layer has no {name}.{part} any more.")
     projections = (layer.q_proj, layer.k_proj, layer.v_proj, layer.out_proj)
     return (
         torch.cat([proj.weight.detach() for proj in projections]),

@@ -393,11 +393,17 @@ def plot_points(
         label = _drawable(text)
         label.pop("label")
         axes.annotate(
-            text, where, xytext=(7, 6), textcoords="offset points", fontsize=_TICK_SIZE, **label
+            text,
+            where,
+            xytext=(18, 7),
+            textcoords="offset points",
+            fontsize=_TICK_SIZE,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.8},  # a line says which point is meant
+            **label,
         )
     if log_y:
         axes.set_yscale("log")
-    axes.margins(0.08)  # room for the names
+    axes.margins(0.14, 0.1)  # room for the names
     axes.set(xlabel=x_label, ylabel=y_label)
     if title is not None:
         axes.set_title(title)

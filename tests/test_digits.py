@@ -338,6 +338,8 @@ def cut(*bugs):
             x = images.view(n, grid, grid, size, size)
         if "patches-from-afar" in bugs:
             x = images.view(n, size, grid, size, grid).permute(0, 2, 4, 1, 3)
+        if "other-axes-swapped" in bugs:
+            x = images.view(n, grid, size, grid, size).transpose(1, 2)
         if "patches-column-by-column" in bugs:
             x = x.permute(0, 2, 1, 3, 4)
         if "pixels-column-by-column" in bugs:
@@ -381,6 +383,8 @@ def maps(*bugs):
             row = weights[:, :, :, 0]
         if "rows-averaged" in bugs:
             row = weights.mean(dim=2)
+        if "row-of-a-patch" in bugs:
+            row = weights[:, :, 1]
         if "last-row" in bugs:
             row = weights[:, :, -1]
         row = row[:, :, :-1] if "cls-left-in" in bugs else row[:, :, 1:]
@@ -459,7 +463,40 @@ def test_mistakes_at_once_are_named(name, bugs):
     assert set(failed.value.mistakes) == set(bugs)
 
 
+@pytest.mark.parametrize("pair", [(1, 2), (1, 3), (1, 4), (2, 4), (3, 4)])
+def test_any_other_swap_of_axes_is_named(pair):
+    def fn(images, size):
+        n, side, _ = images.shape
+        x = images.view(n, side // size, size, side // size, size)
+        return x.transpose(*pair).reshape(n, -1, size * size)
+
+    with pytest.raises(CheckFailed) as failed:
+        check_cut_into_patches(fn)
+    assert failed.value.explanations == (("other-axes-swapped",),)
+
+
+def test_a_mean_over_the_patches_alone_is_named():
+    with pytest.raises(CheckFailed) as failed:
+        check_cls_maps(lambda w: maps()(w[:, :, 1:].mean(2, keepdim=True)))
+    assert failed.value.explanations == (("rows-averaged",),)
+
+
+def test_what_belongs_to_no_sample_mixes_none():
+    """The vectors cls and positions are the same for all samples: to change them is no leak."""
+    with pytest.raises(CheckFailed, match="no known mistake") as failed:
+        check_add_places(lambda tokens, cls, positions: places()(tokens, cls, positions) + 1)
+    assert "samples mix" not in str(failed.value)
+
+
 class TestOtherWays:
+    def test_numpy_cuts_too(self):
+        def fn(images, size):
+            n, side, _ = images.shape
+            x = images.numpy().reshape(n, side // size, size, side // size, size).swapaxes(2, 3)
+            return torch.from_numpy(x.reshape(n, -1, size * size))
+
+        assert check_cut_into_patches(fn) is True
+
     def test_unfold_cuts_too(self):
         def fn(images, size):
             x = images.unfold(1, size, size).unfold(2, size, size)

@@ -50,6 +50,10 @@ def remove_head(*bugs):
             own = torch.arange(head, len(weight), num_heads)
         if "block-as-wide-as-head-count" in bugs:
             own = torch.arange(head * num_heads, (head + 1) * num_heads)
+        if "block-of-one-feature" in bugs:
+            own = torch.tensor([head])
+        if "block-open-at-one-end" in bugs:
+            own = torch.arange(head * width, len(weight))
         cleared, kept = weight.clone(), bias.clone()
         if "rows-cleared" in bugs:
             cleared[own] = 0
@@ -81,6 +85,8 @@ def previous_token(*bugs):
             steps = [weights[:, :, i, i] for i in range(length)]
         if "first-column-scored" in bugs:
             steps = [weights[:, :, i, 0] for i in range(1, length)]
+        if "first-query-wraps" in bugs:
+            steps = [weights[:, :, i, i - 1] for i in range(length)]
         each = torch.stack(steps, dim=-1)
         if "diagonal-of-wrong-axes" in bugs:
             each = torch.diagonal(weights, -1)
@@ -95,6 +101,8 @@ def previous_token(*bugs):
             return scores
         if "all-averaged" in bugs:
             return scores.mean()
+        if "samples-added-up" in bugs:
+            return scores.sum(0)
         return scores.mean(1 if "heads-averaged-away" in bugs else 0)
 
     return fn
@@ -167,6 +175,20 @@ class TestWrong:
         with pytest.raises(CheckFailed) as failed:
             check(solution(*bugs))
         assert set(failed.value.mistakes) == set(bugs)
+
+    def test_a_block_that_begins_at_0_is_named_too(self):
+        def fn(weight, bias, num_heads, head):
+            cleared = weight.clone()
+            cleared[:, : (head + 1) * len(bias) // num_heads] = 0
+            return cleared, bias
+
+        with pytest.raises(CheckFailed) as failed:
+            check_remove_head(fn)
+        assert failed.value.explanations == (("block-open-at-one-end",),)
+
+    def test_the_results_are_called_by_their_names(self):
+        with pytest.raises(CheckFailed, match="only one result came back; expected mean, unit"):
+            check_mean_pool(lambda x, mask: mean_pool()(x, mask)[1])
 
     def test_heads_counted_from_1_in_a_slice(self):
         def fn(weight, bias, num_heads, head):

@@ -34,6 +34,7 @@ class TestPoints:
             ("4.5", (0.2, 10)),
             ("$x$", (0.5, 20)),
         ]
+        assert all(text.arrow_patch for text in axes.texts), "a line leads to the point"
 
     def test_alt_says_what_is_there(self):
         assert draw(title="Points").alt == (

@@ -11,6 +11,7 @@ import urllib.request
 from itertools import groupby
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from conftest import EXPLORERS, NOTEBOOKS, PATIENCE, Explorer, Lab, Tab
 
 # --- the server ---------------------------------------------------------------------------------
@@ -82,6 +83,42 @@ def test_every_control_shows_what_the_kernel_holds(lesson):
     for explorer in lesson.explorers():
         Controls(lesson, explorer).walk()
         eventually(lesson, lambda: broken_outputs(lesson))
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_no_output_puts_up_a_serious_barrier(lesson, theme):
+    lesson.run_all()
+    page = lesson.tab.page
+    if page.locator("body").get_attribute("data-jp-theme-name") != theme:
+        lesson.tab.menu("Settings")
+        items = page.locator(".lm-Menu-item")
+        items.get_by_text("Theme", exact=True).hover()
+        items.get_by_text(theme, exact=True).click()
+        page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
+        page.wait_for_timeout(500)  # its colours are loaded after that
+    for part in page.locator(".jp-Notebook-cell").all():
+        part.scroll_into_view_if_needed()
+    what = {"include": [[".jp-Notebook .jp-OutputArea-output"], [".jp-RenderedMarkdown"]]}
+
+    def barriers():
+        found = Axe().run(page, context=what).response["violations"]
+        return [
+            f"{rule['id']}: {node['target']} {node['html'][:120]}"
+            for rule in found
+            if rule["impact"] in ("serious", "critical")
+            for node in rule["nodes"]
+        ]
+
+    eventually(lesson, barriers)  # names are given a moment after a thing appears
+
+
+def test_arrow_keys_move_between_choices(lesson):
+    lesson.run_all()
+    choices = lesson.tab.page.locator(".widget-radio-box").first.locator("input[type=radio]")
+    choices.first.focus()
+    lesson.tab.page.keyboard.press("Space")
+    lesson.tab.page.keyboard.press("ArrowDown")
+    assert [choice.is_checked() for choice in choices.all()][:2] == [False, True]
 
 
 def test_saved_closed_and_opened_again(lesson):
