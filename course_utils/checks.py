@@ -548,7 +548,8 @@ def _judge(learner: Callable | None, make_trials: Trials, steps: Sequence[str]) 
     if learner is None or learner is ... or body is nn.Module.forward or _is_stub(body):
         raise _NotAttempted("nothing is written yet.")
     if not callable(learner) or isinstance(learner, nn.Module):
-        raise CheckFailed(f"pass the function or class itself, not a {type(learner).__name__}.")
+        kind = type(learner).__name__
+        raise CheckFailed(f"pass the function or class itself, not something of type {kind}.")
 
     results: list[_Result] = []
     errors: list[str] = []

@@ -412,6 +412,7 @@ def check_layer_cost(fn: Callable | None) -> bool:
     Raises:
         CheckFailed: it is wrong.
     """
+    names = ("parameters", "multiply-adds", "stored weights")
 
     def trials(fn: Callable) -> Iterator[Trial]:
         for n, length, d, h in (*SIZES, (4, 7, 15, 5)):
@@ -419,9 +420,13 @@ def check_layer_cost(fn: Callable | None) -> bool:
 
             def call(sizes: tuple = (n, length, d, h)) -> object:
                 result = fn(*sizes)
-                with contextlib.suppress(TypeError):  # a single number has no parts
-                    return tuple(map(_as_number, result))
-                return _as_number(result)
+                try:
+                    parts = tuple(result)
+                except TypeError:  # a single number has no parts, and no result has none either
+                    return None if result is None else _as_number(names[0], result)
+                if len(parts) > len(names):  # as they are: the check says how many it wants
+                    return parts
+                return tuple(map(_as_number, names, parts))
 
             def truth(n: int = n, length: int = length, d: int = d, h: int = h) -> tuple:
                 layer = MultiHeadAttention(d, h)
@@ -432,7 +437,6 @@ def check_layer_cost(fn: Callable | None) -> bool:
                 return tuple(torch.tensor(float(cost), dtype=torch.float64) for cost in costs)
 
             given = {"returns": ("parameters", "multiply_adds", "stored"), **sizes}
-            names = ("parameters", "multiply-adds", "stored weights")
             yield Trial({}, call, truth, given, names=names)
 
     covered = "four layers, counted by torch"
@@ -667,11 +671,22 @@ def from_lines(signature: str, lines: Mapping[str, str], order: str) -> Callable
     return namespace[signature.partition("(")[0]]
 
 
-def _as_number(x: object) -> object:
-    """Any kind of number as a tensor, and anything else as it is."""
-    with contextlib.suppress(TypeError, ValueError):
+def _as_number(name: str, x: object) -> object:
+    """Any kind of number as a tensor; ``...``, which stands for nothing yet, as it is.
+
+    Raises:
+        CheckFailed: anything else; the message names it.
+    """
+    if x is ...:
+        return x
+    try:
         return torch.tensor(float(x), dtype=torch.float64)
-    return x
+    except (TypeError, ValueError, RuntimeError):  # the last from a tensor of many numbers
+        if isinstance(x, Tensor):
+            kind = f"a tensor of shape {tuple(x.shape)}"
+        else:
+            kind = f"of type {type(x).__name__}"
+        raise CheckFailed(f"{name} is {kind}; expected a number.") from None
 
 
 def _all_weights(layer: MultiHeadAttention) -> tuple[Tensor, Tensor]:

@@ -169,8 +169,8 @@ font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px
 .ac-map td.ac-blocked{{color:#333;
 background:#ececec repeating-linear-gradient(45deg,transparent 0 4px,#c4c4c4 4px 5px)}}
 .ac-upright td{{width:2.4em}}
-.ac-upright thead th:not(:first-child){{writing-mode:vertical-rl;padding:3px 0;text-align:right;
-vertical-align:bottom}}
+.ac-upright thead th:not(:first-child){{writing-mode:vertical-rl;text-orientation:sideways;
+padding:3px 0;text-align:right;vertical-align:bottom}}
 .ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
 .ac-digit td{{position:relative;width:24px;height:24px;padding:0;border:0}}
 .ac-digit .ac-top{{border-top:1px solid #777}}
@@ -213,7 +213,6 @@ def heat_tables(
         titles: H captions.
         blocked: nested lists, (L_q, L_k), True for a cell that a mask blocks. Its weight is 0:
             it is hatched and says "× 0".
-        corner: what rows and columns are.
         corner: what rows and columns are.
         upright: whether the names of the columns stand upright, which keeps long ones narrow.
     """

@@ -562,7 +562,7 @@ def in_place(x, num_heads):
         (lambda x: x, "takes 1 positional argument but 2 were given"),
         (lambda x, h: x.view(2, 3, 2, 4).transpose(1, 2), "RuntimeError: shape '[2, 3, 2, 4]'"),
         (lambda x, h: x.view(*x.shape[:2], 2, -1).transpose(1, 2), "has shape (1, 2, 4, 6), exp"),
-        (3, "pass the function or class itself, not a int"),
+        (3, "pass the function or class itself, not something of type int"),
     ],
 )
 def test_a_wrong_kind_of_result_gets_a_sentence(fn, sentence):
@@ -640,7 +640,7 @@ class UnusedParameter(Base):
         (NoGradient, "no gradient flows back to query"),
         (UnusedParameter, "no gradient flows back to q_proj.weight"),
         (lambda d, h: 3, "it makes a int, which is no nn.Module"),
-        (ours.MultiHeadAttention(8, 2), "pass the function or class itself, not a MultiHeadAtt"),
+        (ours.MultiHeadAttention(8, 2), "class itself, not something of type MultiHeadAtt"),
         (lambda d: None, "takes 1 positional argument but 2 were given"),
     ],
 )
