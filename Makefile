@@ -2,13 +2,19 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
-NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
+# Without the copies that JupyterLab makes, "…-Copy1.ipynb": they would come first.
+NOTEBOOKS := $(sort $(wildcard notebooks/[0-9][0-9]_*[!0-9].ipynb))
 LAB_FLAGS ?=
 BENCH_FLAGS ?=
 STUDENT ?= student
 SITE ?= site
 SCORES ?= scores
 GAIN ?= gain.png
+
+# Read by any Python, old ones too.
+CHECK_PYTHON := 'import sys; sys.exit(None if (3, 11) <= sys.version_info[:2] <= (3, 14) else \
+	"This course needs Python 3.11 to 3.14, and this is %d.%d. Try: make clean, then make \
+	PYTHON=python3.11 lab" % sys.version_info[:2])'
 
 .PHONY: help install lab test test-browser execute student gain site bench lint clean
 
@@ -26,11 +32,12 @@ help:
 
 install: $(VENV)/.installed
 
-# The stamp is touched last, so an install that was broken off is taken up again.
+# The stamp is touched last, so an install that was broken off is taken up again; so is a half-made
+# environment, whose pip does not work. Another one is left as it is.
 $(VENV)/.installed: requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
-		"This course needs Python 3.11 or newer; try make PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+		$(PYTHON) -c $(CHECK_PYTHON) && $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python -c $(CHECK_PYTHON)
 	$(BIN)/python -m pip install -r requirements.txt
 	@touch $@
 

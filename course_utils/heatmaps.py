@@ -288,15 +288,12 @@ def plot_spread(
         axes.axvline(place, color="#888888", linestyle="--", linewidth=1)
     lines, described = [], []
     for i, ((name, runs), marker) in enumerate(zip(scores.items(), "osD^v", strict=False)):
-        if not isinstance(runs, Sequence | np.ndarray | torch.Tensor) or len(runs) != x.size:
-            raise ValueError(
-                f"scores[{name!r}] must hold one list of runs for each of the {x.size} x; "
-                f"got {reprlib.repr(runs)}"
-            )
-        runs = [
-            check_numbers(f"scores[{name!r}]", at_x, "one list of runs for each x") for at_x in runs
-        ]
-        if not all(at_x.ndim == 1 and at_x.size for at_x in runs):
+        if getattr(runs, "shape", runs) == () or not isinstance(
+            runs, Sequence | np.ndarray | torch.Tensor
+        ):
+            runs = []  # one number, or what has no order
+        runs = [check_numbers(f"scores[{name!r}]", at_x, "one list for each x") for at_x in runs]
+        if len(runs) != x.size or not all(at_x.ndim == 1 and at_x.size for at_x in runs):
             raise ValueError(
                 f"scores[{name!r}] must hold one list of runs for each of the {x.size} x; "
                 f"got {len(runs)} of sizes {[at_x.shape for at_x in runs]}"
