@@ -12,10 +12,14 @@ Source: Vaswani et al., 2017, "Attention Is All You Need".
 
 import math
 import operator
+import reprlib
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+MAX_EMBED_DIM = 16_384  # wider layers fill the memory, and their divisors could take forever
+FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 def scaled_dot_product_attention(
@@ -121,7 +125,7 @@ class MultiHeadAttention(nn.Module):
         self, embed_dim: int, num_heads: int, *, dropout: float = 0.0, bias: bool = True
     ) -> None:
         super().__init__()
-        self.embed_dim = check_whole("embed_dim", embed_dim)
+        self.embed_dim = check_embed_dim(embed_dim)
         self.num_heads = check_num_heads(embed_dim, num_heads)
         self.head_dim = self.embed_dim // self.num_heads
         self.dropout = check_dropout("dropout", dropout)
@@ -230,11 +234,25 @@ def divisors(embed_dim: int) -> list[int]:
     """All head counts that divide ``embed_dim`` evenly, in order.
 
     Raises:
-        ValueError: embed_dim is not a whole number of at least 1.
+        ValueError: embed_dim is not a whole number from 1 to ``MAX_EMBED_DIM``.
     """
-    embed_dim = check_whole("embed_dim", embed_dim)
+    embed_dim = check_embed_dim(embed_dim)
     small = [h for h in range(1, math.isqrt(embed_dim) + 1) if embed_dim % h == 0]
     return sorted({*small, *(embed_dim // h for h in small)})
+
+
+def check_embed_dim(embed_dim: int) -> int:
+    """Return ``embed_dim`` as an int if a layer may be so wide.
+
+    Raises:
+        ValueError: it is not a whole number from 1 to ``MAX_EMBED_DIM``.
+    """
+    embed_dim = check_whole("embed_dim", embed_dim)
+    if embed_dim > MAX_EMBED_DIM:
+        raise ValueError(
+            f"embed_dim must be at most {MAX_EMBED_DIM:,}, got {reprlib.repr(embed_dim)}"
+        )
+    return embed_dim
 
 
 def check_num_heads(embed_dim: int, num_heads: int) -> int:
@@ -265,7 +283,9 @@ def check_whole(name: str, number: object, way_out: str = "") -> int:
     except (TypeError, ValueError):
         whole = 0
     if whole < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {number!r}{way_out}")
+        raise ValueError(
+            f"{name} must be a whole number of at least 1, got {reprlib.repr(number)}{way_out}"
+        )
     return whole
 
 
@@ -276,7 +296,9 @@ def check_dropout(name: str, dropout: object) -> float:
         ValueError: it is not.
     """
     if not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
-        raise ValueError(f"{name} must be a number from 0 up to, not with, 1; got {dropout!r}")
+        raise ValueError(
+            f"{name} must be a number from 0 up to, not with, 1; got {reprlib.repr(dropout)}"
+        )
     return float(dropout)
 
 
@@ -287,11 +309,17 @@ def _shape(x: Tensor) -> str:
 def _check_tensor(name: str, x: object, axes: str, *, ndim: int | None = None) -> None:
     if not isinstance(x, Tensor):
         raise ValueError(f"{name} must be a torch tensor {axes}, got {type(x).__name__}")
-    if not x.is_floating_point():
+    if x.dtype not in FLOATS:
         raise ValueError(f"{name} must hold floating-point numbers, got {x.dtype}; try .float()")
+    _check_dense(name, x)
     if x.ndim < 2 or ndim not in (None, x.ndim):
         hint = "; add the batch axis with x[None]" if x.ndim == 2 and ndim == 3 else ""
         raise ValueError(f"{name} must be {axes}, got {_shape(x)}{hint}")
+
+
+def _check_dense(name: str, x: Tensor) -> None:
+    if x.layout != torch.strided:
+        raise ValueError(f"{name} must be an ordinary tensor, got {x.layout}; try .to_dense()")
 
 
 def _check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
@@ -337,6 +365,7 @@ def _check_mask(mask: Tensor, scores: Tensor) -> None:
             f"mask must be a boolean tensor, True = may attend; got {came}. "
             f"For 0/1 numbers use mask.bool()"
         )
+    _check_dense("mask", mask)
     if mask.device != scores.device:
         raise ValueError(f"mask must be on {scores.device}, like query; got {mask.device}")
     # Fewer axes would broadcast from the right, and (N, L_q, L_k) would then be read as

@@ -464,6 +464,8 @@ def _tensors(result: object, names: tuple[str, ...]) -> Answer:
             raise CheckFailed(f"{name} is {kind}; expected a torch tensor.")
         if x.device.type != "cpu":
             raise CheckFailed(f"{name} is on device {x.device}; expected cpu, like the input.")
+        if x.layout != torch.strided:
+            raise CheckFailed(f"{name} is {x.layout}; expected an ordinary tensor, like the input.")
         if x.dtype not in (torch.float32, torch.float64):
             raise CheckFailed(f"{name} holds {x.dtype}; expected torch.float32, like the input.")
     return items

@@ -547,7 +547,7 @@ def check_repair(number: int, layer: Callable[[int, int], nn.Module]) -> bool:
         CheckFailed: it is wrong in another way.
         ValueError: there is no such number.
     """
-    if number not in PLANTED:
+    if not isinstance(number, int) or number not in PLANTED:
         raise ValueError(f"number must be one of {', '.join(map(str, PLANTED))}, got {number!r}")
     try:
         judge_layer(layer)

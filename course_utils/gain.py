@@ -68,7 +68,12 @@ def _lines(file: Path, problems: list[str]) -> Iterator[tuple[str, str, list[str
     """Yield where, test and letters of each line that holds one of the two tests."""
     try:
         with file.open(newline="", encoding="utf-8-sig") as lines:
-            for number, line in enumerate(csv.DictReader(lines), start=2):
+            reader = csv.DictReader(lines)
+            if not {"quiz", "answers"} <= set(reader.fieldnames or ()):
+                problems.append(
+                    f"{file}: its first line does not name the columns quiz and answers"
+                )
+            for number, line in enumerate(reader, start=2):
                 if line.get("quiz") in TESTS:
                     yield (
                         f"{file}, line {number}",

@@ -8,6 +8,7 @@ import base64
 import io
 import logging
 import math
+import reprlib
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cache, lru_cache
@@ -22,7 +23,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from course_utils.attention import check_num_heads
+from course_utils.attention import check_embed_dim, check_num_heads
 
 COLORMAP = "viridis"  # even steps of lightness, and told apart by colour-blind readers
 MAX_LABEL = 14  # characters of a token that are shown; a longer one loses its middle
@@ -96,10 +97,9 @@ def plot_attention(
     weights = check_weights(weights, "(L_q, L_k)")
     rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
     blocked = _check_blocked(blocked, weights.shape)
-    if not isinstance(title, str | None):
-        raise ValueError(f"title must be a string, got {title!r}")
-    figure = _draw_maps(weights[None], rows, columns, [title or ""], 1, blocked)
-    name = " ".join(title.split()) if title else "attention weights"
+    title = check_text("title", "" if title is None else title)
+    figure = _draw_maps(weights[None], rows, columns, [title], 1, blocked)
+    name = one_line(title) or "attention weights"
     figure.alt = f"{name}: {describe_weights(weights, rows, columns)}{_describe_blocked(blocked)}"
     return figure
 
@@ -142,7 +142,7 @@ def plot_heads(
         per_row = min(num_heads, 4 if num_heads > 4 or width <= 4 else 2)
     figure = _draw_maps(weights, rows, columns, titles, per_row, blocked)
     figure.alt = "; ".join(
-        f"{' '.join(title.split())}: {describe_weights(head, rows, columns)}"
+        f"{one_line(title)}: {describe_weights(head, rows, columns)}"
         for head, title in zip(weights[:4], titles, strict=False)
     )
     if num_heads > 4:
@@ -164,7 +164,7 @@ def plot_head_split(embed_dim: int, num_heads: int) -> CourseFigure:
     Raises:
         ValueError: H does not divide D.
     """
-    num_heads = check_num_heads(embed_dim, num_heads)
+    embed_dim, num_heads = check_embed_dim(embed_dim), check_num_heads(embed_dim, num_heads)
     head_dim = embed_dim // num_heads
     figure = CourseFigure(figsize=(PAGE_WIDTH, 1.7))
     axes = figure.subplots()
@@ -192,7 +192,7 @@ def plot_head_split(embed_dim: int, num_heads: int) -> CourseFigure:
             axes.text(left + head_dim / 2, -0.3, name, ha="center", va="top", fontsize=9)
     axes.set(xlim=(-0.2, embed_dim + 0.2), ylim=(-0.9, 1.1))
     axes.set_title(
-        f"one token: {embed_dim} features, {_count(num_heads, 'head')} of {head_dim}", fontsize=10
+        f"one token: {embed_dim} features, {count_of(num_heads, 'head')} of {head_dim}", fontsize=10
     )
     axes.axis("off")
     figure.alt = describe_head_split(embed_dim, num_heads)
@@ -223,22 +223,15 @@ def plot_curves(
 
     Raises:
         ValueError: x that are not positive, no curve or more than five, a curve of another length
-            than x, or values that the y axis cannot show.
+            than x, values that the y axis cannot show, or a text that is none.
     """
-    x = np.asarray(x, dtype=float)
-    if x.ndim != 1 or not x.size or not (np.isfinite(x) & (x > 0)).all():
-        raise ValueError(f"x must be positive numbers in one list, got {x.tolist()}")
-    if not 1 <= len(curves) <= 5:
-        raise ValueError(
-            f"curves must be one to five, so that each has its marker; got {len(curves)}"
-        )
-    figure = CourseFigure(figsize=(7, 3.6))
-    axes = figure.subplots()
-    described = []
+    figure, axes, x = _log_axes(x, x_label, y_label, title)
+    _check_series("curves", curves)
+    lines, described = [], []
     for (name, values), marker, style in zip(
         curves.items(), "osD^v", ("-", "--", "-.", ":", "-"), strict=False
     ):
-        values = np.asarray(values, dtype=float)
+        values = check_numbers(f"curves[{name!r}]", values, f"one for each of the {x.size} x")
         if values.shape != x.shape or not np.isfinite(values).all():
             raise ValueError(
                 f"curves[{name!r}] must hold one finite number for each of the {x.size} x; "
@@ -246,20 +239,13 @@ def plot_curves(
             )
         if log_y and values.min() <= 0:
             raise ValueError(f"curves[{name!r}] must be above 0 for log_y; got {values.min():g}")
-        axes.plot(x, values, marker=marker, linestyle=style, label=name)
-        described.append(f"{name} goes from {values[0]:.3g} to {values[-1]:.3g}")
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(x, [f"{tick:g}" for tick in x])
-    axes.minorticks_off()
+        lines += axes.plot(x, values, marker=marker, linestyle=style, label=name)
+        described.append(f"{visible_token(name)} goes from {values[0]:.3g} to {values[-1]:.3g}")
     if log_y:
         axes.set_yscale("log")
-    axes.set(xlabel=x_label, ylabel=y_label)
-    if title is not None:
-        axes.set_title(title)
-    axes.grid(alpha=0.3)
-    axes.legend()
+    _name_lines(axes, lines, curves)
     figure.alt = (
-        f"{title or y_label}; while {x_label} goes from {x[0]:g} to {x[-1]:g}, "
+        f"{one_line(title or y_label)}; while {one_line(x_label)} goes from {x[0]:g} to {x[-1]:g}, "
         f"{', '.join(described)}"
     )
     return figure
@@ -290,23 +276,27 @@ def plot_spread(
 
     Raises:
         ValueError: x that are not positive, no scores or more than five, a list of another length
-            than x or without runs, or scores outside 0 to 1.
+            than x or without runs, scores outside 0 to 1, marked that is not positive, or a text
+            that is none.
     """
-    x = np.asarray(x, dtype=float)
-    if x.ndim != 1 or not x.size or not (np.isfinite(x) & (x > 0)).all():
-        raise ValueError(f"x must be positive numbers in one list, got {x.tolist()}")
-    if not 1 <= len(scores) <= 5:
-        raise ValueError(
-            f"scores must be one to five, so that each has its marker; got {len(scores)}"
-        )
-    figure = CourseFigure(figsize=(7, 3.6))
-    axes = figure.subplots()
+    figure, axes, x = _log_axes(x, x_label, y_label, title)
+    _check_series("scores", scores)
     if marked is not None:
-        axes.axvline(marked, color="#888888", linestyle="--", linewidth=1)
-    described = []
+        place = check_numbers("marked", marked, "one, an x")
+        if place.shape or not 0 < place < np.inf:
+            raise ValueError(f"marked must be a positive number, got {reprlib.repr(marked)}")
+        axes.axvline(place, color="#888888", linestyle="--", linewidth=1)
+    lines, described = [], []
     for i, ((name, runs), marker) in enumerate(zip(scores.items(), "osD^v", strict=False)):
-        runs = [np.asarray(at_x, dtype=float) for at_x in runs]
-        if len(runs) != x.size or not all(at_x.ndim == 1 and at_x.size for at_x in runs):
+        if not isinstance(runs, Sequence | np.ndarray | torch.Tensor) or len(runs) != x.size:
+            raise ValueError(
+                f"scores[{name!r}] must hold one list of runs for each of the {x.size} x; "
+                f"got {reprlib.repr(runs)}"
+            )
+        runs = [
+            check_numbers(f"scores[{name!r}]", at_x, "one list of runs for each x") for at_x in runs
+        ]
+        if not all(at_x.ndim == 1 and at_x.size for at_x in runs):
             raise ValueError(
                 f"scores[{name!r}] must hold one list of runs for each of the {x.size} x; "
                 f"got {len(runs)} of sizes {[at_x.shape for at_x in runs]}"
@@ -317,6 +307,7 @@ def plot_spread(
         mean = [at_x.mean() for at_x in runs]
         style = ("-", "--", "-.", ":", "-")[i]
         (line,) = axes.plot(x, mean, linestyle=style, marker=marker, markersize=7, label=name)
+        lines.append(line)
         look = {"color": line.get_color(), "linewidth": 0}
         axes.fill_between(x, low, high, alpha=0.2, **look)
         for place, at_x in zip(x, runs, strict=True):
@@ -324,19 +315,54 @@ def plot_spread(
         above = [f"{place:g}" for place, lowest in zip(x, low, strict=True) if lowest > 0.8]
         below = [f"{place:g}" for place, highest in zip(x, high, strict=True) if highest < 0.8]
         described.append(
-            f"{name}: all runs above 0.8 at {', '.join(above) or 'none'}, "
+            f"{visible_token(name)}: all runs above 0.8 at {', '.join(above) or 'none'}, "
             f"all below at {', '.join(below) or 'none'}"
         )
+    axes.set(ylim=(0, 1.05))
+    _name_lines(axes, lines, scores)
+    figure.alt = f"{one_line(title or y_label)} against {one_line(x_label)}; {'; '.join(described)}"
+    return figure
+
+
+def _log_axes(
+    x: Sequence[float], x_label: str, y_label: str, title: str | None
+) -> tuple[CourseFigure, Axes, np.ndarray]:
+    """An empty figure over an axis of doubling steps, and x as an array.
+
+    Raises:
+        ValueError: x that are not positive, or a text that is none.
+    """
+    x = check_numbers("x", x, "in one list")
+    if x.ndim != 1 or not x.size or not (np.isfinite(x) & (x > 0)).all():
+        came = reprlib.repr(x.tolist()) if x.ndim == 1 else f"shape {x.shape}"
+        raise ValueError(f"x must be positive numbers in one list, got {came}")
+    figure = CourseFigure(figsize=(7, 3.6))
+    axes = figure.subplots()
     axes.set_xscale("log", base=2)
     axes.set_xticks(x, [f"{tick:g}" for tick in x])
     axes.minorticks_off()
-    axes.set(xlabel=x_label, ylabel=y_label, ylim=(0, 1.05))
-    if title is not None:
-        axes.set_title(title)
     axes.grid(alpha=0.3)
-    axes.legend()
-    figure.alt = f"{title or y_label} against {x_label}; {'; '.join(described)}"
-    return figure
+    axes.set_xlabel(**_drawable(check_text("x_label", x_label), "xlabel"))
+    axes.set_ylabel(**_drawable(check_text("y_label", y_label), "ylabel"))
+    axes.set_title(**_drawable(check_text("title", "" if title is None else title)))
+    return figure, axes, x
+
+
+def _check_series(name: str, series: Mapping) -> None:
+    if not isinstance(series, Mapping) or not 1 <= len(series) <= 5:
+        came = len(series) if isinstance(series, Mapping) else type(series).__name__
+        raise ValueError(
+            f"{name} must be one to five, by name, so that each has its marker; got {came}"
+        )
+    for key in series:
+        check_text(f"each name in {name}", key)
+
+
+def _name_lines(axes: Axes, lines: list, names: Iterable[str]) -> None:
+    """A legend of any names: one that starts with "_" would be left out otherwise."""
+    texts = axes.legend(lines, [" "] * len(lines)).get_texts()
+    for text, name in zip(texts, names, strict=True):
+        text.set(**_drawable(visible_token(name), "text"))
 
 
 def plot_points(
@@ -386,7 +412,7 @@ def plot_points(
         axes.scatter(x, y, marker=marker, color=colour, edgecolor="black", linewidth=0.5, s=40)
         axes.collections[-1].set_label(name)
         described.append(
-            f"{name}: {_count(x.size, 'point')}, x {x.min():.2g} to {x.max():.2g}, "
+            f"{name}: {count_of(x.size, 'point')}, x {x.min():.2g} to {x.max():.2g}, "
             f"y {y.min():.2g} to {y.max():.2g}"
         )
     for text, where in (names or {}).items():
@@ -436,33 +462,23 @@ def text_colour(background) -> str:
     return "#000000" if (luminance + 0.05) ** 2 > 1.05 * 0.05 else "#ffffff"
 
 
-def check_weights(weights, axes: str) -> np.ndarray:
+def check_weights(weights, axes: str, name: str = "weights") -> np.ndarray:
     """Return weights as a float64 array with the given axes, for example "(L_q, L_k)".
 
     Raises:
         ValueError: another rank, no cells, or a cell that is negative, NaN or infinite.
     """
-    came = getattr(weights, "dtype", type(weights).__name__)
-    if isinstance(weights, torch.Tensor):
-        weights = weights.detach().cpu()
-        weights = (weights.double() if weights.is_floating_point() else weights).numpy()
-    try:
-        array = np.asarray(weights)
-        if array.dtype.kind not in "biuf":  # text and complex numbers would be converted silently
-            raise TypeError
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"weights must be numbers of shape {axes}, got {came}") from None
-    array = array.astype(np.float64)
+    array = check_numbers(name, weights, f"of shape {axes}")
     wanted = axes.count(",") + 1
     if array.ndim != wanted:
         way_out = ""
         if array.ndim > wanted:
-            way_out = f"; pick one with weights[{', '.join('0' * (array.ndim - wanted))}]"
+            way_out = f"; pick one with {name}[{', '.join('0' * (array.ndim - wanted))}]"
         elif array.ndim == wanted - 1:
-            way_out = "; add the missing axis with weights[None]"
-        raise ValueError(f"weights must be {axes}, got shape {array.shape}{way_out}")
+            way_out = f"; add the missing axis with {name}[None]"
+        raise ValueError(f"{name} must be {axes}, got shape {array.shape}{way_out}")
     if array.size == 0:
-        raise ValueError(f"weights must have at least one cell, got shape {array.shape}")
+        raise ValueError(f"{name} must have at least one cell, got shape {array.shape}")
     for what, bad in (
         ("NaN", np.isnan(array)),
         ("infinite", np.isinf(array)),
@@ -472,10 +488,40 @@ def check_weights(weights, axes: str) -> np.ndarray:
             where = tuple(int(i) for i in np.argwhere(bad)[0])
             hint = "; are these scores, before softmax?" if what != "NaN" else ""
             raise ValueError(
-                f"weights must be numbers of at least 0, got {array[where]} at {list(where)}, "
-                f"and {_count(int(bad.sum()), what + ' cell')} in all{hint}"
+                f"{name} must be numbers of at least 0, got {array[where]} at {list(where)}, "
+                f"and {count_of(int(bad.sum()), what + ' cell')} in all{hint}"
             )
     return array
+
+
+def check_numbers(name: str, numbers, what: str) -> np.ndarray:
+    """Return numbers of any kind as a float64 array.
+
+    Raises:
+        ValueError: text, complex numbers, lists of different lengths, or no numbers at all.
+    """
+    came = getattr(numbers, "dtype", type(numbers).__name__)
+    try:
+        if isinstance(numbers, torch.Tensor):
+            numbers = numbers.detach().cpu()
+            numbers = (numbers.double() if numbers.is_floating_point() else numbers).numpy()
+        array = np.asarray(numbers)
+        if array.dtype.kind not in "biuf":  # text and complex numbers would be converted silently
+            raise TypeError
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{name} must be numbers, {what}; got {came}") from None
+    return array.astype(np.float64)
+
+
+def check_text(name: str, text: str) -> str:
+    """Return ``text`` if it is a string.
+
+    Raises:
+        ValueError: it is not; the message starts with ``name``.
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"{name} must be a string, got {reprlib.repr(text)}")
+    return text
 
 
 def token_labels(
@@ -518,6 +564,12 @@ def visible_token(token: str) -> str:
     return "".join(c if c.isprintable() or c == joiner else _escape(c) for c in token)
 
 
+def one_line(text: str) -> str:
+    """A text of any length in one line, with nothing invisible in it; blank, it is empty."""
+    text = " ".join(text.split())
+    return visible_token(text) if text else ""
+
+
 def describe_weights(weights: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> str:
     """Say in words where each query looks most (the first six rows)."""
     tops = [
@@ -526,7 +578,7 @@ def describe_weights(weights: np.ndarray, rows: Sequence[str], columns: Sequence
     ]
     more = ", …" if len(rows) > 6 else ""
     height, width = weights.shape
-    size = f"{_count(height, 'query', 'queries')} by {_count(width, 'key')}"
+    size = f"{count_of(height, 'query', 'queries')} by {count_of(width, 'key')}"
     return f"{size}, largest weight a row {', '.join(tops)}{more}"
 
 
@@ -559,7 +611,7 @@ def describe_head_split(embed_dim: int, num_heads: int) -> str:
     head_dim = embed_dim // num_heads
     last = f", head {num_heads - 1} takes {embed_dim - head_dim} to {embed_dim - 1}"
     return (
-        f"{embed_dim} features in {_count(num_heads, 'head')} of {head_dim}: head 0 takes "
+        f"{embed_dim} features in {count_of(num_heads, 'head')} of {head_dim}: head 0 takes "
         f"features 0 to {head_dim - 1}{last if num_heads > 1 else ''}"
     )
 
@@ -572,15 +624,21 @@ def check_names(name: str, names: Sequence[str], wanted: int, each: str) -> list
     """
     if isinstance(names, str):
         raise ValueError(f"{name} must be a list of strings, got one string; try {names.split()}")
-    if not isinstance(names, Iterable) or isinstance(names, bytes | Set | Mapping):
-        raise ValueError(f"{name} must be a list of strings, got {type(names).__name__}")
-    names = list(names)
+    try:
+        if isinstance(names, bytes | Set | Mapping):
+            raise TypeError
+        names = list(names)
+    except TypeError:
+        raise ValueError(f"{name} must be a list of strings, got {type(names).__name__}") from None
     for item in names:
         if not isinstance(item, str):
-            raise ValueError(f"{name} must be strings, got {item!r} of type {type(item).__name__}")
+            raise ValueError(
+                f"{name} must be strings, got {reprlib.repr(item)} of type {type(item).__name__}"
+            )
     if len(names) != wanted:
         raise ValueError(
-            f"{name} must be {wanted} strings, {each}; got {len(names)} for {wanted}: {names[:8]}"
+            f"{name} must be {wanted} strings, {each}; got {len(names)} for {wanted}: "
+            f"{reprlib.repr(names)}"
         )
     return names
 
@@ -654,7 +712,7 @@ def _draw_maps(
         else:
             axes.set_xticks([])
         if numbers:
-            _write_numbers(axes, weights[i], image, 9 if cell >= 0.5 else _SMALLEST, blocked)
+            _writecheck_numbers(axes, weights[i], image, 9 if cell >= 0.5 else _SMALLEST, blocked)
         for row, column in np.argwhere(blocked):
             axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **_BLOCKED, in_layout=False))
     for axes in grid[num_maps:]:
@@ -664,7 +722,7 @@ def _draw_maps(
     return figure
 
 
-def _write_numbers(
+def _writecheck_numbers(
     axes: Axes, weights: np.ndarray, image, size: float, blocked: np.ndarray
 ) -> None:
     backgrounds = image.to_rgba(weights)
@@ -733,10 +791,10 @@ def _wrap(title: str, width: float) -> str:
     return "\n".join(lines)
 
 
-def _drawable(text: str) -> dict:
+def _drawable(text: str, called: str = "label") -> dict:
     """Text and fonts for matplotlib: a character that no installed font has becomes its code.
 
-    Dollar signs are dollar signs here, not mathematics.
+    Dollar signs are dollar signs here, not mathematics. ``called`` is matplotlib's name for text.
     """
     label, fonts = "", ["DejaVu Sans"]
     for character in text:
@@ -747,7 +805,7 @@ def _drawable(text: str) -> dict:
         label += character if font else _escape(character)
         if font and font not in fonts:
             fonts.append(font)
-    return {"label": label, "fontfamily": fonts, "parse_math": False}
+    return {called: label, "fontfamily": fonts, "parse_math": False}
 
 
 @cache
@@ -791,7 +849,8 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
-def _count(number: int, singular: str, plural: str | None = None) -> str:
+def count_of(number: int, singular: str, plural: str | None = None) -> str:
+    """A number of things, as "1 head" or "2 heads"."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 

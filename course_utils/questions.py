@@ -7,6 +7,7 @@ stands in a notebook. Each file is read when its first question is asked for.
 import csv
 import math
 import re
+import reprlib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -20,6 +21,7 @@ import ipywidgets as widgets
 
 FOLDER = Path(__file__).with_suffix("")
 SCORES = Path("scores.csv")  # in the folder of the notebook
+MAX_ANSWER = 60  # characters; what is longer is no shape and no number
 NOT_SURE = "I do not know"
 
 # ipywidgets gives every label of a RadioButtons one line of fixed height; here they may be long.
@@ -125,8 +127,10 @@ class Prediction(_Asked):
             ValueError: not one of the choices.
         """
         choices = self._entry.get("choices")
-        if choices and value not in choices:
-            raise ValueError(f"value must be one of {', '.join(map(repr, choices))}; got {value!r}")
+        if choices and not (isinstance(value, str) and value in choices):
+            raise ValueError(
+                f"value must be one of {', '.join(map(repr, choices))}; got {reprlib.repr(value)}"
+            )
         self._control.value = value if choices else str(value)
         self.check()
 
@@ -138,10 +142,11 @@ class Prediction(_Asked):
             do = "choose" if self._kind == "choice" else "write"
             self._say(f"○ Nothing to check yet: {do} your answer first.")
             return
-        meant = self._read(answer)
+        meant = self._read(answer) if len(answer) <= MAX_ANSWER else set()
         if not meant:  # nothing that could be right or wrong, so it is no try
             example = "its sizes with commas: 4, 7" if self._kind == "shape" else "digits: 12, 0.25"
-            self._say(f"○ “{answer}” is no {self._kind} that I can read. Write just {example}.")
+            shown = answer if len(answer) <= MAX_ANSWER else f"{answer[:MAX_ANSWER]}…"
+            self._say(f"○ “{shown}” is no {self._kind} that I can read. Write just {example}.")
             return
         self.state |= {
             "tries": self.state["tries"] + (answer != self.state["answer"]),
@@ -221,14 +226,15 @@ class Quiz(_Asked):
         Raises:
             ValueError: not one letter for each question, or a letter that no choice has.
         """
+        if not isinstance(letters, str):
+            raise ValueError(f"letters must be a string, got {reprlib.repr(letters)}")
         given = letters.split()
         if len(given) != len(self._letters):
             raise ValueError(f"letters must be {len(self._letters)}, got {len(given)}")
         for k, (letter, known) in enumerate(zip(given, self._letters, strict=True), start=1):
             if letter not in known.values():
-                raise ValueError(
-                    f"letter {k} must be one of {', '.join(known.values())}; got {letter!r}"
-                )
+                choices = ", ".join(known.values())
+                raise ValueError(f"letter {k} must be one of {choices}; got {reprlib.repr(letter)}")
         for letter, known, control in zip(given, self._letters, self._controls, strict=True):
             control.index = list(known.values()).index(letter)
         self.hand_in()
@@ -337,9 +343,11 @@ def _load(name: str) -> dict:
 
 def _entry(name: str, entry_id: str) -> dict:
     entries = _load(name)
-    if entry_id not in entries:
+    if not isinstance(entry_id, str) or entry_id not in entries:
         nearest = ", ".join(get_close_matches(str(entry_id), entries, n=3, cutoff=0))
-        raise ValueError(f"there is no {entry_id!r} in {name}.toml; the nearest are {nearest}")
+        raise ValueError(
+            f"there is no {reprlib.repr(entry_id)} in {name}.toml; the nearest are {nearest}"
+        )
     return entries[entry_id]
 
 

@@ -5,7 +5,8 @@ Each function makes an ``Explorer`` (see ``course_utils.explorer``): controls ov
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from html import escape
 
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from course_utils.attention import (
     MultiHeadAttention,
     check_dropout,
+    check_embed_dim,
     check_num_heads,
     check_whole,
     divisors,
@@ -37,6 +39,10 @@ from course_utils.explorer import (
 from course_utils.heatmaps import (
     CourseFigure,
     check_names,
+    check_numbers,
+    check_text,
+    check_weights,
+    count_of,
     describe_head_split,
     describe_weights,
     display_token,
@@ -44,9 +50,12 @@ from course_utils.heatmaps import (
     plot_head_split,
     plot_heads,
     plot_spread,
+    visible_token,
 )
 
 MAX_STILL_MAPS = 8  # in the picture that is stored with a notebook
+
+MAX_NUMBERS_A_QUERY = 16_384  # of explore_scale, which asks a thousand queries
 
 
 def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.SelectionSlider:
@@ -92,6 +101,7 @@ def explore_query(
     key_tokens = _names(tokens, len(key))
     tokens = _names(tokens, len(query))
     scores = query @ key.T  # (query, key), before the scale
+    _check_finite("query times key", scores)  # they may overflow
     scale = math.sqrt(query.shape[-1])
 
     def compute(query: int) -> dict:
@@ -177,11 +187,21 @@ def explore_scale(
     Raises:
         ValueError: head_dims that are no sizes, num_tokens below 2, or a seed that is no int.
     """
-    if not isinstance(head_dims, Iterable) or not (head_dims := list(head_dims)):
-        raise ValueError(f"head_dims must be a list of sizes, got {head_dims!r}")
+    try:
+        head_dims = list(head_dims)
+        if not head_dims:
+            raise TypeError
+    except TypeError:
+        came = reprlib.repr(head_dims)
+        raise ValueError(f"head_dims must be a list of sizes, got {came}") from None
     head_dims = [check_whole(f"head_dims[{i}]", size) for i, size in enumerate(head_dims)]
-    if check_whole("num_tokens", num_tokens) < 2:
-        raise ValueError(f"num_tokens must be at least 2, got {num_tokens}")
+    if not 2 <= check_whole("num_tokens", num_tokens) <= 64:
+        raise ValueError(f"num_tokens must be at least 2 and at most 64, got {num_tokens}")
+    if (numbers := num_tokens * max(head_dims)) > MAX_NUMBERS_A_QUERY:
+        raise ValueError(
+            f"num_tokens times the largest of head_dims must be at most {MAX_NUMBERS_A_QUERY:,}, "
+            f"or the tensors fill the memory; got {reprlib.repr(numbers)}"
+        )
     generator = torch.Generator().manual_seed(_check_seed(seed))
 
     def random(*shape: int) -> Tensor:
@@ -299,7 +319,7 @@ def explore_split(
     """
     batch_size = check_whole("batch_size", batch_size)
     seq_len = check_whole("seq_len", seq_len)
-    embed_dim = check_whole("embed_dim", embed_dim)
+    embed_dim = check_embed_dim(embed_dim)
     slider = head_count_slider(embed_dim, value=num_heads)
     switch = make_switch("allow any number", False)
 
@@ -401,7 +421,7 @@ def explore_heads(
         with torch.no_grad(), torch.random.fork_rng():
             torch.manual_seed(seed)
             output, weights = recut(num_heads).train(training)(x)  # (N, H, L, L)
-        _check_finite(f"weights of {num_heads} heads", weights)  # scores may overflow
+        _check_finite(f"weights of {count_of(num_heads, 'head')}", weights)  # scores may overflow
         if averaged:
             weights = weights.mean(dim=1)  # (N, L, L): the head axis is gone
         row_sums = weights.sum(-1)
@@ -421,7 +441,7 @@ def explore_heads(
 
     def titles(state: dict) -> list[str]:
         if state["averaged"]:
-            return [f"mean of {state['num_heads']} heads"]
+            return [f"mean of {count_of(state['num_heads'], 'head')}"]
         return [f"head {head}" for head in range(state["num_heads"])]
 
     def view(state: dict) -> str:
@@ -446,7 +466,7 @@ def explore_heads(
         first = torch.tensor(state["weights"][0]).numpy()
         mode = ", train mode" if state["training"] else ""
         return (
-            f"{state['num_heads']} heads of {state['head_dim']}{mode}, output "
+            f"{count_of(state['num_heads'], 'head')} of {state['head_dim']}{mode}, output "
             f"{state['output_shape']}, weights {state['weights_shape']}, {parameters:,} "
             f"parameters, {state['stored_weights']:,} stored weights; {titles(state)[0]}: "
             f"{describe_weights(first, tokens, tokens)}"
@@ -554,7 +574,7 @@ def explore_masks(
 
     def titles(state: dict) -> list[str]:
         if state["averaged"]:
-            return [f"mean of {num_heads} heads"]
+            return [f"mean of {count_of(num_heads, 'head')}"]
         return [f"head {head}" for head in range(num_heads)]
 
     def blind_rows(state: dict, name: Callable[[str], str]) -> str:
@@ -611,7 +631,7 @@ def explore_masks(
 
     def describe(state: dict) -> str:
         way = ", built as True = blocked" if state["inverted"] else ""
-        heads = f"mean of {num_heads} heads" if state["averaged"] else f"{num_heads} heads"
+        heads = ("mean of " if state["averaged"] else "") + count_of(num_heads, "head")
         return (
             f"mask: {state['mask']}{way}, {state['length']} of {seq_len} tokens real, "
             f"{heads}; {sum(map(sum, state['blocked']))} of {seq_len**2} cells "
@@ -660,41 +680,61 @@ def explore_head_counts(
             head count that does not divide embed_dim, or scores and maps of another shape.
     """
     embed_dim = check_whole("embed_dim", embed_dim)
-    if not isinstance(scores, Mapping) or not scores or not all(scores.values()):
-        raise ValueError("scores must hold at least one task, and for it one head count or more")
-    counts = list(next(iter(scores.values())))
     for name, given in (("scores", scores), ("maps", maps)):
+        if (
+            not isinstance(given, Mapping)
+            or not given
+            or not all(isinstance(by_count, Mapping) and by_count for by_count in given.values())
+        ):
+            raise ValueError(
+                f"{name} must hold at least one task, and for it one head count or more"
+            )
+        counts = list(next(iter(scores.values())))
         if list(given) != list(scores):
             raise ValueError(f"{name} must have the tasks {list(scores)}, got {list(given)}")
         for task, by_count in given.items():
+            check_text(f"each task in {name}", task)
             if list(by_count) != counts:
                 raise ValueError(
                     f"{name}[{task!r}] must have the head counts {counts}, got {list(by_count)}"
                 )
+    if keys is not None and not isinstance(keys, Mapping):
+        raise ValueError(f"keys must be a dict, task to names, got {reprlib.repr(keys)}")
     for num_heads in counts:
         check_num_heads(embed_dim, num_heads)
-    seeds = len(scores[next(iter(scores))][counts[0]])
     scores = {
-        task: {h: [float(score) for score in by_count[h]] for h in counts}
+        task: {
+            h: check_numbers(f"scores[{task!r}][{h}]", by_count[h], "one a seed") for h in counts
+        }
         for task, by_count in scores.items()
     }
+    maps = {
+        task: {h: check_weights(by_count[h], "(S, H, L)", f"maps[{task!r}][{h}]") for h in counts}
+        for task, by_count in maps.items()
+    }
+    seeds = max(1, next(iter(scores.values()))[counts[0]].size)
     names = {}
-    for task, by_count in maps.items():
-        length = by_count[counts[0]].shape[-1]
-        names[task] = _names((keys or {}).get(task), length)
+    for task in scores:
+        length = maps[task][counts[0]].shape[-1]
+        names[task] = _names((keys or {}).get(task), length, f"keys[{task!r}]")
         for h in counts:
-            if len(scores[task][h]) != seeds or not all(0 <= s <= 1 for s in scores[task][h]):
+            own = scores[task][h]
+            if own.shape != (seeds,) or not ((own >= 0) & (own <= 1)).all():
                 raise ValueError(
                     f"scores[{task!r}][{h}] must be {seeds} numbers from 0 to 1, one a seed; "
-                    f"got {scores[task][h]}"
+                    f"got {reprlib.repr(own.tolist())}"
                 )
-            if by_count[h].shape != (seeds, h, length):
+            if maps[task][h].shape != (seeds, h, length):
                 raise ValueError(
                     f"maps[{task!r}][{h}] must be (S, H, L) = {(seeds, h, length)}, "
-                    f"got shape {tuple(by_count[h].shape)}"
+                    f"got shape {maps[task][h].shape}"
                 )
-            _check_finite(f"maps[{task!r}][{h}]", by_count[h])
-    maps = {task: {h: by_count[h].tolist() for h in counts} for task, by_count in maps.items()}
+    scores, maps = (
+        {task: {h: by_count[h].tolist() for h in counts} for task, by_count in given.items()}
+        for given in (scores, maps)
+    )
+
+    shown = {task: visible_token(task) for task in scores}
 
     def compute(num_heads: int, seed: int) -> dict:
         return {
@@ -717,7 +757,7 @@ def explore_head_counts(
             ["rank of a head's QKᵀ", f"at most {state['rank_bound']}"],
             *(
                 [
-                    f"stored weights, {escape(task)}",
+                    f"stored weights, {escape(shown[task])}",
                     f"{state['num_heads']} · {len(names[task])} = {n}",
                 ]
                 for task, n in state["stored_weights"].items()
@@ -725,7 +765,7 @@ def explore_head_counts(
         ]
         table = [
             [
-                escape(task),
+                escape(shown[task]),
                 *map(two_decimals, (*all_seeds, sum(all_seeds) / seeds)),
                 f"{min(all_seeds):.2f} to {max(all_seeds):.2f}",
             ]
@@ -742,7 +782,7 @@ def explore_head_counts(
                     [rows],
                     heads,
                     names[task],
-                    [f"{task}, seed {state['seed']}: where each head looks"],
+                    [f"{shown[task]}, seed {state['seed']}: where each head looks"],
                     corner="head ↓ key →",
                 )
             )
@@ -761,7 +801,8 @@ def explore_head_counts(
     def describe(state: dict) -> str:
         return (
             f"H = {state['num_heads']}, d_h = {state['head_dim']}, rank of QKᵀ at most "
-            f"{state['rank_bound']}; scores and maps for {', '.join(scores)}, {seeds} seeds each"
+            f"{state['rank_bound']}; scores and maps for {', '.join(shown.values())}, "
+            f"{count_of(seeds, 'seed')} each"
         )
 
     return Explorer(
@@ -779,10 +820,10 @@ def explore_head_counts(
 # --- arguments ----------------------------------------------------------------------------------
 
 
-def _names(tokens: Sequence[str] | None, length: int) -> list[str]:
+def _names(tokens: Sequence[str] | None, length: int, name: str = "tokens") -> list[str]:
     if tokens is None:
         return [str(i) for i in range(length)]
-    return check_names("tokens", tokens, length, "one a token")
+    return check_names(name, tokens, length, "one a token")
 
 
 def _own_copy(
@@ -816,8 +857,8 @@ def _own_copy(
 
 
 def _check_seed(seed: int) -> int:
-    if not isinstance(seed, int):
-        raise ValueError(f"seed must be an int, got {seed!r}")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
+        raise ValueError(f"seed must be an int from 0 to 2**63 - 1, got {reprlib.repr(seed)}")
     return seed
 
 

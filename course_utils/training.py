@@ -1,5 +1,6 @@
 """A progress bar for loops that take a while."""
 
+import reprlib
 from collections.abc import Iterator, Sized
 
 import ipywidgets as widgets
@@ -20,13 +21,15 @@ def progress(steps: Sized, name: str) -> Iterator:
         An iterator over the steps; the bar appears with the first of them.
 
     Raises:
-        ValueError: steps of unknown length.
+        ValueError: steps of unknown length, or a name that is no string.
     """
     if not isinstance(steps, Sized):
         raise ValueError(
             f"steps must have a length, got {type(steps).__name__}; "
             "turn it into a list first, progress(list(steps), name)"
         )
+    if not isinstance(name, str):
+        raise ValueError(f"name must be a string, got {reprlib.repr(name)}")
     return _walk(steps, name)
 
 

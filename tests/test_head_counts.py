@@ -110,7 +110,10 @@ class TestExplorer:
                 lambda s, m: m["match"].update({2: torch.rand(3, 1, 6)}),
                 r"maps\['match'\]\[2\] must be \(S, H, L\) = \(3, 2, 6\), got shape \(3, 1, 6\)",
             ),
-            (lambda s, m: m["match"][4].fill_(torch.nan), r"maps\['match'\]\[4\] must be finite"),
+            (
+                lambda s, m: m["match"][4].fill_(torch.nan),
+                r"maps\['match'\]\[4\] must be numbers of",
+            ),
         ],
     )
     def test_results_that_do_not_fit(self, spoil, said):

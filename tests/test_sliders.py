@@ -432,7 +432,11 @@ def test_heads_explorer(batch_size, options):
 def assert_shows_heads(explorer, tokens):
     """The view and the figure show what the state holds."""
     state, h = explorer.state, explorer.state["num_heads"]
-    titles = [f"mean of {h} heads"] if state["averaged"] else [f"head {i}" for i in range(h)]
+    titles = (
+        [f"mean of {h} head{'s' * (h > 1)}"]
+        if state["averaged"]
+        else [f"head {i}" for i in range(h)]
+    )
     tables = heatmap_tables(explorer)
     assert [table["caption"] for table in tables] == titles
     for table, weights in zip(tables, state["weights"], strict=True):
@@ -455,7 +459,7 @@ def assert_shows_heads(explorer, tokens):
         f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}",
     ]
 
-    assert f"{h} heads of {state['head_dim']}" in repr(explorer)
+    assert f"{h} head{'s' * (h > 1)} of {state['head_dim']}" in repr(explorer)
     assert ("train mode" in repr(explorer)) == state["training"]
 
 
@@ -945,5 +949,5 @@ def test_scores_that_overflow_are_said_in_place():
         parameter.data = torch.eye(8)
     explorer = explore_heads(layer, torch.full((1, 3, 8), 1.2e19))
     explorer.controls["num_heads"].value = 1
-    assert explorer.state["error"] == "weights of 1 heads must be finite numbers, got nan"
+    assert explorer.state["error"] == "weights of 1 head must be finite numbers, got nan"
     assert 'role="alert"' in explorer._live.value
