@@ -141,6 +141,7 @@ def main(target: Path) -> None:
         (source / "index.md").write_text(f"{readme}\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n")
         for file in (".github/explorer.png", "notebooks/mistakes.md", "LICENSE"):
             shutil.copy(ROOT / file, source)
+        shutil.copytree(ROOT / ".hub", source / ".hub")  # TEACHING links to a file in it
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
         environment = {**os.environ, "PYTHONPATH": str(HERE)}
         # MyST-NB puts a folder of its own next to the pages, so they are made elsewhere at first.
