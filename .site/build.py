@@ -123,7 +123,8 @@ def prepare(path: Path, folder: Path) -> None:
 def main(target: Path) -> None:
     """Build everything into target."""
     with tempfile.TemporaryDirectory() as scratch:
-        source = Path(scratch)
+        source = Path(scratch) / "source"
+        source.mkdir()
         lessons = sorted((ROOT / "notebooks").glob("*.ipynb"))
         for path in lessons:
             prepare(path, source)
@@ -140,9 +141,13 @@ def main(target: Path) -> None:
         (source / "index.md").write_text(f"{readme}\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n")
         for file in (".github/explorer.png", "notebooks/mistakes.md", "LICENSE"):
             shutil.copy(ROOT / file, source)
+        shutil.copytree(ROOT / ".hub", source / ".hub")  # TEACHING links to a file in it
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
         environment = {**os.environ, "PYTHONPATH": str(HERE)}
-        subprocess.run([*command, "-c", HERE, source, target], check=True, env=environment)
+        # MyST-NB puts a folder of its own next to the pages, so they are made elsewhere at first.
+        pages_folder = Path(scratch) / "built" / "pages"
+        subprocess.run([*command, "-c", HERE, source, pages_folder], check=True, env=environment)
+        shutil.copytree(pages_folder, target, dirs_exist_ok=True)
     print(f"Open {target / 'index.html'}")
 
 
