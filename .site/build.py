@@ -47,7 +47,8 @@ def _views():
         controls = [{"name": c.description, "start": start[n],
                      "labels": list(c._options_labels) if n in sliders else None}
                     for n, c in moved.items()]
-        return {"controls": controls, "views": views}
+        others = [c.description for n, c in explorer.controls.items() if n not in moved]
+        return {"controls": controls, "views": views, "others": others}
 
     found = {}
     for number, explorer in list(Out.items()):
@@ -75,7 +76,12 @@ def views_of(path: Path) -> dict:
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(COLLECT.replace("LIMIT", str(LIMIT))))
     with tempfile.TemporaryDirectory() as folder:  # scores and the like are no part of the course
-        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
+        NotebookClient(
+            notebook,
+            timeout=600,
+            resources={"metadata": {"path": folder}},
+            extra_arguments=["--IPKernelApp.log_level=40"],  # errors only
+        ).execute()
     return json.loads("".join(output["text"] for output in notebook.cells[-1].outputs))
 
 
@@ -95,8 +101,11 @@ def explorer_html(explorer: dict) -> str:
             controls.append(f'<label><input type="checkbox"{checked}> {name}</label>')
     first = explorer["views"][",".join(str(control["start"]) for control in explorer["controls"])]
     data = json.dumps(explorer["views"]).replace("</", "<\\/")
+    others = ", ".join(explorer["others"])
+    note = f"<p>In JupyterLab there is more to move: {escape(others)}.</p>" if others else ""
     return (
-        f'<div class="ac-explorer"><div class="ac-explorer-controls">{"".join(controls)}</div>'
+        f'<div class="ac-explorer">{note}'
+        f'<div class="ac-explorer-controls">{"".join(controls)}</div>'
         f'<div class="ac-explorer-view">{first}</div>'
         f'<script type="application/json">{data}</script></div>'
     )
