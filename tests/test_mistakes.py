@@ -386,7 +386,8 @@ def test_no_mistake_is_found_in_a_right_answer():
 
 def test_numbers_from_elsewhere_are_not_explained():
     given = next(iter(checks._split_trials(ours.split_heads))).given
-    assert explain(SPLIT_HEADS, [(given, (torch.randn(2, 2, 3, 4).double(),))]) == []
+    other = checks.random_numbers(2, 2, 3, 4, seed=1).double()  # seed 0 would be the input again
+    assert explain(SPLIT_HEADS, [(given, (other,))]) == []
     assert explain(SPLIT_HEADS, [(given, None)]) == []
 
 
