@@ -11,6 +11,7 @@ import re
 import sys
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 import browser
@@ -30,6 +31,19 @@ PARTS = {
     "memory": kernels.measure_memory,
     "suite": kernels.measure_suite,
 }
+# What the README tells of.
+HEADLINES = (
+    "explore_heads, L = 8, D = 64: against the echo slider",
+    "explore_heads, L = 8, D = 64: how much quicker than interact + pyplot",
+    "explore_heads, L = 16, D = 64: against the echo slider",
+    "explore_heads, L = 16, D = 64: how much quicker than interact + pyplot",
+    "import course_utils against torch + matplotlib + ipywidgets",
+    "make lab until lesson 1 can be read, in seconds",
+    "growth after 1,000 moves",
+    "forward and backward, weights on, L = 256, H = 4",
+    "make test, in seconds",
+)
+MARK = "<!-- make bench -->"
 BUDGET = 600  # seconds; parts that would start later are left out, and the table says so
 
 
@@ -70,6 +84,12 @@ def main() -> None:
     print(table)
     if not asked.quick and not asked.parts:
         (HERE / "results.md").write_text(f"# What `make bench` measured\n\n{table}")
+        readme = HERE.parents[1] / "README.md"
+        chosen = [replace(row, section="") for row in rows if row.what in HEADLINES]
+        lines = as_markdown(chosen).replace("\n### \n", "", 1).strip()
+        text = f"{MARK}\nMeasured on {datetime.date.today()}: {machine()}.\n\n{lines}\n{MARK}"
+        old = readme.read_text()
+        readme.write_text(re.sub(f"{MARK}.*{MARK}", lambda _: text, old, flags=re.DOTALL))
     sys.exit(failed)
 
 

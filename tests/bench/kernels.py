@@ -97,16 +97,14 @@ def measure_suite(quick: bool) -> list[Row]:
     bare = seconds(only_imports)
     pytest = [sys.executable, "-m", "pytest", "-q"]
 
-    def suite(*what: str):
-        subprocess.run([*pytest, *what], cwd=ROOT, check=True, capture_output=True)
+    def suite():
+        subprocess.run(pytest, cwd=ROOT, check=True, capture_output=True)
 
     whole = seconds(suite)
-    lessons = seconds(lambda: suite("notebooks"))
     note = f"{len(NOTEBOOKS)} kernels with their imports: {bare:.0f} s"
     return [
         Row(section, "make test, in seconds", whole, goal=("<=", 60), unit=" s"),
         Row(section, "make test against bare kernels", whole / bare, goal=("<=", 2), note=note),
-        Row(section, "its notebooks alone against bare kernels", lessons / bare),
     ]
 
 
@@ -139,23 +137,12 @@ def measure_start(quick: bool) -> list[Row]:
             note=largest.name,
         )
     )
-    for path in CORE[:1] if quick else NOTEBOOKS:
-        bare, full = [imports_of(path)], code_cells(path)
-        ratios = [
-            run_in_new_kernel(full) / run_in_new_kernel(bare) for _ in range(1 if quick else 3)
-        ]
-        rows.append(
-            Row(
-                section,
-                f"Run All of lesson {path.name[:2]}, against its imports",
-                *quartiles(ratios),
-            )
-        )
     return rows
 
 
 def measure_memory(quick: bool) -> list[Row]:
-    section = "Memory"
+    """Each lesson in a new kernel: its memory, and its time against its imports alone."""
+    section = "Memory and time of a lesson"
     if not Path("/proc/self/status").exists():
         return [Row(section, "everything", None, note="this system has no /proc")]
     bare = Kernel()
@@ -164,21 +151,30 @@ def measure_memory(quick: bool) -> list[Row]:
     bare.stop()
     rows = []
     for path in CORE[:1] if quick else NOTEBOOKS:
-        kernel = Kernel()
+        imports = run_in_new_kernel([imports_of(path)])
+        start, kernel = time.perf_counter(), Kernel()
         for cell in code_cells(path):
             kernel.run(cell)
+        run_all = time.perf_counter() - start
         kilobytes = int(kernel.run(MEMORY))
         figures = int(kernel.run("import matplotlib.pyplot as _p; print(len(_p.get_fignums()))"))
         kernel.stop()
-        rows.append(
+        what = f"lesson {path.name[:2]}"
+        rows += [
             Row(
                 section,
-                f"a kernel after Run All of lesson {path.name[:2]}, against torch + matplotlib",
+                f"{what}: memory after Run All, against torch + matplotlib",
                 kilobytes / base,
                 goal=("<=", 1.2) if path in CORE else None,
                 note=f"{kilobytes / 1000:.0f} MB; open pyplot figures: {figures}",
-            )
-        )
+            ),
+            Row(
+                section,
+                f"{what}: time of Run All, against a kernel with its imports",
+                run_all / imports,
+                note=f"{run_all:.0f} s",
+            ),
+        ]
     kernel = Kernel()
     kernel.run(MOVES)
     grown = float(kernel.run("print(_grown(1000))"))

@@ -32,7 +32,7 @@ def layers(num_heads: int, embed_dim: int = EMBED_DIM):
 
 
 def repetitions(length: int, quick: bool) -> int:
-    return 5 if quick else max(7, min(60, 6000 // length))
+    return 5 if quick else max(5, min(60, 4000 // length))
 
 
 def against_torch(length: int, num_heads: int, quick: bool) -> Row:
@@ -71,7 +71,7 @@ def growth(quick: bool):
 
     At sizes where attention itself, not the projections, takes the time: L well above D.
     """
-    sizes = {"N": 2, "L": 512, "D": 32, "H": 4}
+    sizes = {"N": 2, "L": 256, "D": 32, "H": 4}
     predicted = {  # where N·H·L² outweighs N·L·D²
         "N": (1, 1),
         "L": (2, 2),
