@@ -20,39 +20,51 @@ from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-LIMIT = 1_500_000  # bytes of HTML that the views of one explorer may add to a page
+LIMIT = 2_500_000  # characters of HTML that the views of one explorer may add to a page
 
 # Runs in a lesson's kernel after its last cell: every view of every explorer, by execution count.
 COLLECT = """
 def _views():
     import itertools, json
     from course_utils.explorer import _style
-    found = {}
-    for number, explorer in list(Out.items()):
-        if type(explorer).__name__ != "Explorer":
-            continue
-        sliders = {n: c for n, c in explorer.controls.items() if hasattr(c, "index")}
-        others = {n: c for n, c in explorer.controls.items() if n not in sliders}
-        # A switch that changes the stops of a slider stays as it is, and so does a text.
-        moved = {**sliders, **{n: c for n, c in others.items()
-                               if isinstance(c.value, bool) and n != "any_number"}}
-        ways = {n: range(len(c.options)) if n in sliders else (0, 1) for n, c in moved.items()}
-        start = {n: c.index if n in sliders else c.value for n, c in moved.items()}
-        views = {}
-        for way in itertools.product(*ways.values()):
+
+    def collect(explorer, moved):
+        # A slider is moved by the number of its stop, a switch by 0 and 1.
+        sliders = {name for name, control in moved.items() if hasattr(control, "index")}
+        ways = [range(len(c.options)) if n in sliders else (0, 1) for n, c in moved.items()]
+        start = {n: c.index if n in sliders else int(c.value) for n, c in moved.items()}
+        views, size = {}, 0
+        for way in itertools.product(*ways):
             for (name, control), at in zip(moved.items(), way):
                 if name in sliders:
                     control.index = at
                 else:
                     control.value = bool(at)
             views[",".join(map(str, way))] = explorer.children[-1].value
-            if sum(map(len, views.values())) > LIMIT:
+            size += len(explorer.children[-1].value)
+            if size > LIMIT:
+                return None
+        controls = [{"name": c.description, "start": start[n],
+                     "labels": list(c._options_labels) if n in sliders else None}
+                    for n, c in moved.items()]
+        others = [c.description for n, c in explorer.controls.items() if n not in moved]
+        return {"controls": controls, "views": views, "others": others}
+
+    found = {}
+    for number, explorer in list(Out.items()):
+        if type(explorer).__name__ != "Explorer":
+            continue
+        sliders = {n: c for n, c in explorer.controls.items() if hasattr(c, "index")}
+        # A switch that changes the stops of a slider stays as it is, and so does a text.
+        switches = {n: c for n, c in explorer.controls.items()
+                    if isinstance(c.value, bool) and n != "any_number"}
+        before = {n: c.value for n, c in explorer.controls.items()}
+        for moved in ({**sliders, **switches}, sliders):
+            for name, value in before.items():
+                explorer.controls[name].value = value
+            if views := collect(explorer, moved):
+                found[number] = views
                 break
-        else:
-            controls = [{"name": c.description, "start": int(start[n]),
-                         "labels": list(c._options_labels) if n in sliders else None}
-                        for n, c in moved.items()]
-            found[number] = {"controls": controls, "views": views}
     return json.dumps({"style": _style(), "explorers": found})
 
 print(_views())
@@ -64,7 +76,12 @@ def views_of(path: Path) -> dict:
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(COLLECT.replace("LIMIT", str(LIMIT))))
     with tempfile.TemporaryDirectory() as folder:  # scores and the like are no part of the course
-        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
+        NotebookClient(
+            notebook,
+            timeout=600,
+            resources={"metadata": {"path": folder}},
+            extra_arguments=["--IPKernelApp.log_level=40"],  # errors only
+        ).execute()
     return json.loads("".join(output["text"] for output in notebook.cells[-1].outputs))
 
 
@@ -84,8 +101,11 @@ def explorer_html(explorer: dict) -> str:
             controls.append(f'<label><input type="checkbox"{checked}> {name}</label>')
     first = explorer["views"][",".join(str(control["start"]) for control in explorer["controls"])]
     data = json.dumps(explorer["views"]).replace("</", "<\\/")
+    others = ", ".join(explorer["others"])
+    note = f"<p>In JupyterLab there is more to move: {escape(others)}.</p>" if others else ""
     return (
-        f'<div class="ac-explorer"><div class="ac-explorer-controls">{"".join(controls)}</div>'
+        f'<div class="ac-explorer">{note}'
+        f'<div class="ac-explorer-controls">{"".join(controls)}</div>'
         f'<div class="ac-explorer-view">{first}</div>'
         f'<script type="application/json">{data}</script></div>'
     )
@@ -112,7 +132,8 @@ def prepare(path: Path, folder: Path) -> None:
 def main(target: Path) -> None:
     """Build everything into target."""
     with tempfile.TemporaryDirectory() as scratch:
-        source = Path(scratch)
+        source = Path(scratch) / "source"
+        source.mkdir()
         lessons = sorted((ROOT / "notebooks").glob("*.ipynb"))
         for path in lessons:
             prepare(path, source)
@@ -120,13 +141,22 @@ def main(target: Path) -> None:
         readme = re.sub(r"\]\(notebooks/", "](", readme).replace(
             ".github/explorer.png", "explorer.png"
         )
-        pages = "\n".join([path.stem for path in lessons] + ["mistakes"])
+        others = [path.stem for path in sorted(ROOT.glob("*.md")) if path.stem != "README"]
+        pages = "\n".join([*(path.stem for path in lessons), "mistakes", *reversed(others)])
+        for name in others:
+            text = (ROOT / f"{name}.md").read_text()
+            text = text.replace("](README.md", "](index.md").replace("](notebooks/", "](")
+            (source / f"{name}.md").write_text(text)
         (source / "index.md").write_text(f"{readme}\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n")
         for file in (".github/explorer.png", "notebooks/mistakes.md", "LICENSE"):
             shutil.copy(ROOT / file, source)
+        shutil.copytree(ROOT / ".hub", source / ".hub")  # TEACHING links to a file in it
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
         environment = {**os.environ, "PYTHONPATH": str(HERE)}
-        subprocess.run([*command, "-c", HERE, source, target], check=True, env=environment)
+        # MyST-NB puts a folder of its own next to the pages, so they are made elsewhere at first.
+        pages_folder = Path(scratch) / "built" / "pages"
+        subprocess.run([*command, "-c", HERE, source, pages_folder], check=True, env=environment)
+        shutil.copytree(pages_folder, target, dirs_exist_ok=True)
     print(f"Open {target / 'index.html'}")
 
 

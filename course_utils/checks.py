@@ -29,6 +29,9 @@ from course_utils.mistakes import Answer, Mistake, explain, same
 
 SIZES = ((2, 3, 8, 2), (3, 5, 14, 2), (1, 4, 12, 3))  # N, L, D, H
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
+SAID = (  # of what the steps of an exercise start from, what a message about an input names
+    *("batch_size", "seq_len", "embed_dim", "num_heads", "head", "size", "is_causal", "is_scaled"),
+)
 
 
 class CheckFailed(AssertionError):  # noqa: N818 - it says what happened
@@ -136,10 +139,13 @@ class Trial:
     @property
     def label(self) -> str:
         """The input in words, for messages."""
-        parts = [f"{name} {tuple(x.shape)}" for name, x in self.inputs.items()]
-        for name in ("embed_dim", "num_heads", "head"):
+        parts = [
+            f"{name} {tuple(x.shape) if x.is_floating_point() or x.ndim > 1 else x.tolist()}"
+            for name, x in self.inputs.items()
+        ]
+        for name in SAID:
             if name in self.given:
-                parts.append(f"{name} {self.given[name]}")
+                parts.append(f"{name.removeprefix('is_')} {self.given[name]}")
         return ", ".join(parts + ["train mode"] * self.training)
 
     def expected(self) -> Answer | None:
@@ -379,6 +385,8 @@ def _call(fn: Callable, *args: object, **kwargs: object) -> object:
     """Call the learner's code; an error becomes a sentence with the learner's own line."""
     try:
         return fn(*args, **kwargs)
+    except CheckFailed:  # what an exercise found out while it looked at the result
+        raise
     except Exception as error:
         own, deepest = None, error.__traceback__
         while deepest.tb_next:
@@ -540,7 +548,8 @@ def _judge(learner: Callable | None, make_trials: Trials, steps: Sequence[str]) 
     if learner is None or learner is ... or body is nn.Module.forward or _is_stub(body):
         raise _NotAttempted("nothing is written yet.")
     if not callable(learner) or isinstance(learner, nn.Module):
-        raise CheckFailed(f"pass the function or class itself, not a {type(learner).__name__}.")
+        kind = type(learner).__name__
+        raise CheckFailed(f"pass the function or class itself, not something of type {kind}.")
 
     results: list[_Result] = []
     errors: list[str] = []
@@ -634,24 +643,36 @@ def _observations(trial: Trial, answer: Answer, results: list[_Result]) -> list[
             seen.append(f"  {name} has shape {tuple(got.shape)}, expected {tuple(want.shape)}")
             continue
         right = torch.isclose(got, want, rtol=1e-4, atol=1e-5).sum()
-        seen.append(f"  {name}: {right} of its {want.numel()} numbers are right")
+        count = f"{right} of its {want.numel()} numbers are right"
+        seen.append(f"  {name}: {count if want.ndim else 'right' if right else 'not right'}")
         if got.isnan().any():
             seen.append(f"  {name} holds NaN")
         if name == "weights" and not same(got.sum(-1), want.sum(-1)):
             axes = ("batch", "head", "query", "key")[-got.ndim :]
             ones = [a for i, a in enumerate(axes) if same(s := got.sum(i), torch.ones_like(s))]
-            over = f"; over the {ones[0]} axis they do" if ones else ""
-            seen.append(f"  rows of weights do not sum to 1{over}")
-    fine = sum(_equal(got, other.expected()) for other, got in results)
+            if "key" in ones:
+                seen.append("  all rows of weights sum to 1, even where a query may see nothing")
+            else:
+                over = f"; over the {ones[0]} axis they do" if ones else ""
+                seen.append(f"  rows of weights do not sum to 1{over}")
+    # With a mask, or a switch, other lines of code are at work: only the same kind tells of sizes.
+    alike = [(other, got) for other, got in results if _kind(other) == _kind(trial)]
+    fine = sum(_equal(got, other.expected()) for other, got in alike)
     if fine:
         seen.append(
-            f"  {fine} of {len(results)} inputs come out right; is a size fixed in your code?"
+            f"  {fine} of {len(alike)} inputs come out right; is a size fixed in your code?"
         )
     if len(answer) < len(expected):
-        seen.append("  only one tensor came back; expected output, weights")
+        came = ("one result", "two results")[len(answer) - 1]
+        seen.append(f"  only {came} came back; expected {', '.join(trial.names)}")
     if any(_leaks(*result) for result in results):
         seen.append("  samples mix: a change of sample 0 alone changes the result of others")
     return seen
+
+
+def _kind(trial: Trial) -> tuple:
+    """What switches other lines of code on: a mask, and arguments that are True or False."""
+    return "mask" in trial.inputs, *(trial.given.get(name) for name in ("is_causal", "is_scaled"))
 
 
 def _leaks(trial: Trial, answer: Answer | None) -> bool:
@@ -663,7 +684,7 @@ def _leaks(trial: Trial, answer: Answer | None) -> bool:
         return False
     inputs = {name: x.clone() for name, x in trial.inputs.items()}
     for x in inputs.values():
-        if x.is_floating_point():
+        if x.is_floating_point() and x.ndim > 2 and len(x) == size:  # others hold no samples
             x[0] = random_numbers(*x[0].shape, seed=9)
     changed = _run(replace(trial, inputs=inputs))
     return not _equal(tuple(x[1:] for x in changed), tuple(x[1:] for x in answer))

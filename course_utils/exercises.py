@@ -5,7 +5,6 @@ mistakes that give exactly the learner's numbers. Each returns True if the answe
 if it is not attempted yet, after one printed line, or raises ``CheckFailed``.
 """
 
-import contextlib
 import copy
 import linecache
 import math
@@ -13,11 +12,20 @@ from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_utils import mistakes
 from course_utils.attention import MultiHeadAttention
-from course_utils.checks import SIZES, CheckFailed, Trial, check, judge_layer, random_numbers
+from course_utils.checks import (
+    PROJECTIONS,
+    SIZES,
+    CheckFailed,
+    Trial,
+    check,
+    judge_layer,
+    random_numbers,
+)
 
 PLANTED = {  # the bug hunt of lesson 5
     1: "split-without-transpose",
@@ -78,9 +86,7 @@ def check_attention_scale(fn: Callable | None) -> bool:
 
             def call(d: int = d, h: int = h) -> object:
                 factor = fn(d, h)
-                with contextlib.suppress(TypeError, ValueError):  # any kind of number will do
-                    return torch.tensor(float(factor))
-                return factor
+                return None if factor is None else _as_number("the factor", factor)
 
             def truth(d: int = d, h: int = h) -> tuple[Tensor]:
                 return (torch.tensor(1 / math.sqrt(d / h), dtype=torch.float64),)
@@ -403,6 +409,7 @@ def check_layer_cost(fn: Callable | None) -> bool:
     Raises:
         CheckFailed: it is wrong.
     """
+    names = ("parameters", "multiply-adds", "stored weights")
 
     def trials(fn: Callable) -> Iterator[Trial]:
         for n, length, d, h in (*SIZES, (4, 7, 15, 5)):
@@ -410,9 +417,13 @@ def check_layer_cost(fn: Callable | None) -> bool:
 
             def call(sizes: tuple = (n, length, d, h)) -> object:
                 result = fn(*sizes)
-                with contextlib.suppress(TypeError, ValueError):  # any kind of number will do
-                    return tuple(torch.tensor(float(x), dtype=torch.float64) for x in result)
-                return result
+                try:
+                    parts = tuple(result)
+                except TypeError:  # a single number has no parts, and no result has none either
+                    return None if result is None else _as_number(names[0], result)
+                if len(parts) > len(names):  # as they are: the check says how many it wants
+                    return parts
+                return tuple(map(_as_number, names, parts))
 
             def truth(n: int = n, length: int = length, d: int = d, h: int = h) -> tuple:
                 layer = MultiHeadAttention(d, h)
@@ -423,11 +434,100 @@ def check_layer_cost(fn: Callable | None) -> bool:
                 return tuple(torch.tensor(float(cost), dtype=torch.float64) for cost in costs)
 
             given = {"returns": ("parameters", "multiply_adds", "stored"), **sizes}
-            names = ("parameters", "multiply-adds", "stored weights")
             yield Trial({}, call, truth, given, names=names)
 
     covered = "four layers, counted by torch"
     return check("layer_cost", fn, trials, mistakes.LAYER_COST, covered)
+
+
+def check_mean_pool(fn: Callable | None) -> bool:
+    """Check ``fn(x, mask) -> (mean, unit)``: a sentence's tokens become one vector.
+
+    x is (N, L, D) and mask (N, L), boolean, True = a token. mean is (N, D), over the tokens without
+    the padding, and unit (N, D) the same brought to length 1.
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        for lengths, d in (((3,), 4), ((4, 2), 4), ((2, 5, 4), 7)):
+            inputs = {
+                "x": random_numbers(len(lengths), max(lengths), d, seed=1),
+                "is_token": torch.arange(max(lengths)) < torch.tensor(lengths)[:, None],
+            }
+
+            def truth(x: Tensor, is_token: Tensor) -> tuple[Tensor, Tensor]:
+                mean = torch.stack([row[own].mean(0) for row, own in zip(x, is_token, strict=True)])
+                return mean, mean / mean.norm(dim=-1, keepdim=True)
+
+            given = {"x": inputs["x"].double(), "is_token": inputs["is_token"]}
+            given["returns"] = ("pooled", "unit")
+            names = ("mean", "unit vector")
+            yield Trial(inputs, lambda x, is_token: fn(x, is_token), truth, given, names=names)
+
+    return check("mean_pool", fn, trials, mistakes.MEAN_POOL, "with padding and without")
+
+
+def check_remove_head(fn: Callable | None) -> bool:
+    """Check ``fn(weight, bias, num_heads, head) -> (weight, bias)``: out_proj without one head.
+
+    weight is (D, D) and bias (D,), as in ``out_proj``; what comes back are new tensors, with which
+    the layer gives what it gave, less what this head added.
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        for d, h, head in ((8, 2, 0), (14, 2, 1), (12, 3, 1)):
+            inputs = {"weight": random_numbers(d, d, seed=1), "bias": random_numbers(d, seed=2)}
+
+            def call(weight: Tensor, bias: Tensor, h: int = h, head: int = head) -> object:
+                return fn(weight, bias, h, head)
+
+            def truth(weight: Tensor, bias: Tensor, h: int = h, head: int = head) -> tuple:
+                blocks = list(weight.chunk(h, dim=1))
+                blocks[head] = torch.zeros_like(blocks[head])
+                return torch.cat(blocks, dim=1), bias
+
+            given = {name: x.double() for name, x in inputs.items()}
+            given |= {"returns": ("cleared", "kept_bias"), "num_heads": h, "head": head}
+            names = ("weight", "bias")
+            yield Trial(inputs, call, truth, given, names=names, gradients=False)
+
+    return check("remove_head", fn, trials, mistakes.REMOVE_HEAD, "two heads and three")
+
+
+def check_previous_token(fn: Callable | None) -> bool:
+    """Check ``fn(weights)``: (N, H, L, L) to (H,), each head's mean weight on the token before.
+
+    The mean is over the samples and over the queries but the first, which has no token before it.
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        for n, length, _, h in SIZES:
+            weights = torch.softmax(random_numbers(n, h, length, length), dim=-1)
+
+            def truth(weights: Tensor) -> tuple[Tensor]:
+                length = weights.shape[-1]
+                before = [weights[:, :, query, query - 1] for query in range(1, length)]
+                return (torch.stack(before).mean((0, 1)),)
+
+            given = {"returns": ("head_scores",), "attention": weights.double(), "num_heads": h}
+            yield Trial(
+                {"weights": weights},
+                lambda weights: fn(weights),
+                truth,
+                given,
+                names=("the result",),
+                gradients=False,
+            )
+
+    return check("previous_token", fn, trials, mistakes.PREVIOUS_TOKEN)
 
 
 def check_repair(number: int, layer: Callable[[int, int], nn.Module]) -> bool:
@@ -455,6 +555,89 @@ def check_repair(number: int, layer: Callable[[int, int], nn.Module]) -> bool:
         raise CheckFailed(f"✗ layer {number}: {problem}", problem.explanations) from None
     print(f"✓ layer {number}: repaired")
     return True
+
+
+def check_cut_into_patches(fn: Callable | None) -> bool:
+    """Check ``fn(images, size)``: (N, height, width) to (N, patches, size²).
+
+    Patches run row by row over the image, and pixels row by row over the patch.
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        for n, side, size in ((3, 8, 4), (2, 12, 3), (5, 8, 2)):
+            images = random_numbers(n, side, side)
+
+            def call(images: Tensor, size: int = size) -> object:
+                return fn(images, size)
+
+            def truth(images: Tensor, size: int = size) -> tuple[Tensor]:
+                # torch's own: (N, 1, height, width) to (N, size², patches)
+                return (F.unfold(images[:, None], size, stride=size).mT,)
+
+            given = {"returns": ("cut_patches",), "images": images.double(), "size": size}
+            yield Trial(
+                {"images": images}, call, truth, given, names=("the result",), gradients=False
+            )
+
+    covered = "8 and 12 pixels a side, patches of 2, 3 and 4"
+    return check("cut_into_patches", fn, trials, mistakes.CUT_INTO_PATCHES, covered)
+
+
+def check_add_places(fn: Callable | None) -> bool:
+    """Check ``fn(tokens, cls, positions)``: [CLS] in front, then a position for each token.
+
+    tokens is (N, P, D), cls (D,), positions (1 + P, D), and the result (N, 1 + P, D).
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        for n, patches, d in ((1, 4, 5), (10, 9, 4), (3, 16, 6)):  # N = 1 + P tempts to mix them up
+            inputs = {
+                "tokens": random_numbers(n, patches, d, seed=1),
+                "cls": random_numbers(d, seed=2),
+                "positions": random_numbers(1 + patches, d, seed=3),
+            }
+
+            def truth(tokens: Tensor, cls: Tensor, positions: Tensor) -> tuple[Tensor]:
+                rows = [torch.stack([cls, *sample]) + positions for sample in tokens]
+                return (torch.stack(rows),)
+
+            given = {name: x.double() for name, x in inputs.items()} | {"returns": ("placed",)}
+
+            def call(**x: Tensor) -> object:
+                return fn(*x.values())
+
+            yield Trial(inputs, call, truth, given, names=("the result",))
+
+    return check("add_places", fn, trials, mistakes.ADD_PLACES, "4, 9 and 16 patches")
+
+
+def check_cls_maps(fn: Callable | None) -> bool:
+    """Check ``fn(weights)``: (N, H, 1 + grid², 1 + grid²) to the maps of [CLS], (N, H, grid, grid).
+
+    Raises:
+        CheckFailed: it is wrong.
+    """
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        for n, h, grid in ((2, 3, 2), (1, 4, 3), (5, 2, 4)):
+            length = 1 + grid * grid
+            weights = torch.softmax(random_numbers(n, h, length, length), dim=-1)
+
+            def truth(weights: Tensor, grid: int = grid) -> tuple[Tensor]:
+                rows = [weights[:, :, 0, 1 + r * grid : 1 + (r + 1) * grid] for r in range(grid)]
+                return (torch.stack(rows, dim=2),)
+
+            given = {"returns": ("laid_out",), "maps": weights.double()}
+            inputs = {"weights": weights}
+            yield Trial(inputs, lambda weights: fn(weights), truth, given, names=("the result",))
+
+    return check("cls_maps", fn, trials, mistakes.CLS_MAPS, "grids of 2, 3 and 4 patches a side")
 
 
 def from_lines(signature: str, lines: Mapping[str, str], order: str) -> Callable:
@@ -485,8 +668,34 @@ def from_lines(signature: str, lines: Mapping[str, str], order: str) -> Callable
     return namespace[signature.partition("(")[0]]
 
 
+def _as_number(name: str, x: object) -> object:
+    """Any kind of number as a tensor; ``...``, which stands for nothing yet, as it is.
+
+    Raises:
+        CheckFailed: anything else; the message names it.
+    """
+    if x is ...:
+        return x
+    try:
+        return torch.tensor(float(x), dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):  # the last from a tensor of many numbers
+        if isinstance(x, Tensor):
+            kind = f"a tensor of shape {tuple(x.shape)}"
+        else:
+            kind = f"of type {type(x).__name__}"
+        raise CheckFailed(f"{name} is {kind}; expected a number.") from None
+
+
 def _all_weights(layer: MultiHeadAttention) -> tuple[Tensor, Tensor]:
-    """All weights of the four projections, one under the other, (4D, D), and all biases, (4D,)."""
+    """All weights of the four projections, one under the other, (4D, D), and all biases, (4D,).
+
+    Raises:
+        CheckFailed: the learner's code has taken one away.
+    """
+    for name in PROJECTIONS:
+        for part in ("weight", "bias"):
+            if getattr(getattr(layer, name, None), part, None) is None:
+                raise CheckFailed(f"after your code, the layer has no {name}.{part} any more.")
     projections = (layer.q_proj, layer.k_proj, layer.v_proj, layer.out_proj)
     return (
         torch.cat([proj.weight.detach() for proj in projections]),

@@ -28,6 +28,7 @@ class Explorer(widgets.VBox):
         view: such a dict to HTML.
         draw: such a dict to a figure.
         describe: such a dict to one line of text.
+        still: the figure that is stored with a notebook; left out, that of the first view.
 
     Attributes:
         controls: the widgets by name; ``explorer.controls["num_heads"].value = 4`` moves one.
@@ -43,9 +44,11 @@ class Explorer(widgets.VBox):
         view: Callable[[dict], str],
         draw: Callable[[dict], CourseFigure],
         describe: Callable[[dict], str],
+        still: Callable[[], CourseFigure] | None = None,
     ) -> None:
         self.controls = dict(controls)
         self._compute, self._view, self._draw, self._describe = compute, view, draw, describe
+        self._still = still or self.figure
         self._live = widgets.HTML()
         bar = widgets.HBox(
             list(self.controls.values()), layout=widgets.Layout(flex_flow="row wrap")
@@ -84,7 +87,7 @@ class Explorer(widgets.VBox):
         data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
         if "error" in self.state:
             return data, {}
-        figure_data, metadata = self.figure()._repr_mimebundle_()
+        figure_data, metadata = self._still()._repr_mimebundle_()
         return {**data, "image/png": figure_data["image/png"]}, metadata
 
 
@@ -121,6 +124,22 @@ def make_switch(name: str, value: bool) -> widgets.Checkbox:
     )
 
 
+def make_text(name: str, value: str) -> widgets.Text:
+    """A line to type in; the view follows every key.
+
+    Args:
+        name: shown in front of it.
+        value: what stands in it at first.
+    """
+    return widgets.Text(
+        value=value,
+        description=name,
+        continuous_update=True,
+        style={"description_width": "initial"},
+        layout=widgets.Layout(width="98%"),
+    )
+
+
 @cache
 def _style() -> str:
     colours = "".join(
@@ -149,7 +168,17 @@ font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px
 .ac-map thead th:first-child{{white-space:normal}}
 .ac-map td.ac-blocked{{color:#333;
 background:#ececec repeating-linear-gradient(45deg,transparent 0 4px,#c4c4c4 4px 5px)}}
+.ac-upright td{{width:2.4em}}
+.ac-upright thead th:not(:first-child){{writing-mode:vertical-rl;text-orientation:sideways;
+padding:3px 0;text-align:right;vertical-align:bottom}}
 .ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
+.ac-digit td{{position:relative;width:24px;height:24px;padding:0;border:0}}
+.ac-digit .ac-top{{border-top:1px solid #777}}
+.ac-digit .ac-left{{border-left:1px solid #777}}
+.ac-digit tbody{{border:1px solid #777}}
+.ac-digit span{{position:absolute;z-index:1;transform:translate(-50%,-50%);padding:0 3px;
+border-radius:3px;font-size:11px;line-height:15px}}
+.ac-digit .ac-low{{background:#ffffffbf;color:#000}}
 .ac-num{{text-align:right}}
 .ac-bar{{display:inline-block;height:.8em;background:#2a788e;vertical-align:-.05em}}
 .ac-error{{border-left:4px solid #b3261e;padding:6px 12px;font-weight:600;
@@ -173,6 +202,7 @@ def heat_tables(
     *,
     blocked: list | None = None,
     corner: str = "query ↓ key →",
+    upright: bool = False,
 ) -> list[str]:
     """One heatmap table a head, every number shown; with very many cells, small maps instead.
 
@@ -184,6 +214,7 @@ def heat_tables(
         blocked: nested lists, (L_q, L_k), True for a cell that a mask blocks. Its weight is 0:
             it is hatched and says "× 0".
         corner: what rows and columns are.
+        upright: whether the names of the columns stand upright, which keeps long ones narrow.
     """
     if (count := len(weights) * len(rows) * len(columns)) > MAX_NUMBERS:
         note = f'<p class="ac-note">{count:,} weights: too many to show each as a number.</p>'
@@ -194,9 +225,12 @@ def heat_tables(
     names = [token_html(token) for token in rows]
     queries, keys = ([_whole_token(t) for t in tokens] for tokens in (rows, columns))
     # About as large as the table will be: the browser leaves out those that are out of sight.
-    widths = [max(35, 7 * len(display_token(token)) + 6) for token in columns]
+    longest = max(len(display_token(token)) for token in columns)
+    widths = [35 if upright else max(35, 7 * len(display_token(token)) + 6) for token in columns]
     width = 28 + 7 * max(8, *(len(display_token(token)) for token in rows)) + sum(widths)
-    size = f"contain-intrinsic-size:{width}px {22 * len(rows) + 50}px"
+    height = 22 * len(rows) + 50 + (7 * longest if upright else 0)
+    size = f"contain-intrinsic-size:{width}px {height}px"
+    kind = "ac ac-map ac-upright" if upright else "ac ac-map"
     tables = []
     for title, head_weights in zip(titles, weights, strict=True):
         lines = []
@@ -210,7 +244,7 @@ def heat_tables(
                 cells.append(f'{start} title="{query} → {key}: {weight:.4f}"{end}')
             lines.append(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>')
         tables.append(
-            f'<div class="ac-box" style="{size}"><table class="ac ac-map">'
+            f'<div class="ac-box" style="{size}"><table class="{kind}">'
             f"<caption>{escape(title)}</caption>{head}<tbody>{''.join(lines)}</tbody></table></div>"
         )
     return tables

@@ -362,6 +362,80 @@ def _name_lines(axes: Axes, lines: list, names: Iterable[str]) -> None:
         text.set(**_drawable(visible_token(name), "text"))
 
 
+def plot_points(
+    groups: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    *,
+    x_label: str,
+    y_label: str,
+    title: str | None = None,
+    log_y: bool = False,
+    names: Mapping[str, tuple[float, float]] | None = None,
+) -> CourseFigure:
+    """Draw groups of points, told apart by marker, colour and legend.
+
+    Args:
+        groups: name to (x, y), two lists of the same length.
+        x_label: what x is.
+        y_label: what y is.
+        title: one line above the picture.
+        log_y: a log scale for y.
+        names: texts to write beside single points, with where these are.
+
+    Returns:
+        A closed figure with one axes.
+
+    Raises:
+        ValueError: no group or more than six, x and y of different lengths, or numbers that the
+            axes cannot show.
+    """
+    if not 1 <= len(groups) <= 6:
+        raise ValueError(
+            f"groups must be one to six, so that each has its marker; got {len(groups)}"
+        )
+    figure = CourseFigure(figsize=(7.5, 4.4))
+    axes = figure.subplots()
+    colours = matplotlib.colormaps["cividis"](np.linspace(0, 0.95, len(groups)))
+    described = []
+    for (name, pair), marker, colour in zip(groups.items(), "osD^vX", colours, strict=False):
+        x, y = (np.asarray(values, dtype=float) for values in pair)
+        if x.ndim != 1 or x.shape != y.shape or not x.size:
+            raise ValueError(
+                f"groups[{name!r}] must hold as many x as y, at least one; got {x.shape} and "
+                f"{y.shape}"
+            )
+        if not (np.isfinite(x) & np.isfinite(y)).all() or (log_y and y.min() <= 0):
+            above = ", and y above 0 for log_y" if log_y else ""
+            raise ValueError(f"groups[{name!r}] must be finite numbers{above}; got y {y.tolist()}")
+        axes.scatter(x, y, marker=marker, color=colour, edgecolor="black", linewidth=0.5, s=40)
+        axes.collections[-1].set_label(name)
+        described.append(
+            f"{name}: {count_of(x.size, 'point')}, x {x.min():.2g} to {x.max():.2g}, "
+            f"y {y.min():.2g} to {y.max():.2g}"
+        )
+    for text, where in (names or {}).items():
+        label = _drawable(text)
+        label.pop("label")
+        axes.annotate(
+            text,
+            where,
+            xytext=(18, 7),
+            textcoords="offset points",
+            fontsize=_TICK_SIZE,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.8},  # a line says which point is meant
+            **label,
+        )
+    if log_y:
+        axes.set_yscale("log")
+    axes.margins(0.14, 0.1)  # room for the names
+    axes.set(xlabel=x_label, ylabel=y_label)
+    if title is not None:
+        axes.set_title(title)
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right center", frameon=False)
+    figure.alt = f"{title or y_label}; {y_label} against {x_label}; {'; '.join(described)}"
+    return figure
+
+
 # --- shared with the live explorers -------------------------------------------------------------
 
 HEAD_TINTS = ("#fde7b0", "#b9dcf2")  # two light tints, by turns; black on both is easy to read

@@ -53,6 +53,8 @@ from course_utils.heatmaps import (
     visible_token,
 )
 
+MAX_STILL_MAPS = 8  # in the picture that is stored with a notebook
+
 MAX_NUMBERS_A_QUERY = 16_384  # of explore_scale, which asks a thousand queries
 
 
@@ -470,6 +472,16 @@ def explore_heads(
             f"{describe_weights(first, tokens, tokens)}"
         )
 
+    def still() -> CourseFigure:
+        """The smallest head counts beside each other, for those who cannot move the slider."""
+        maps, names = [], []
+        for num_heads in divisors(embed_dim):
+            if maps and len(maps) + num_heads > MAX_STILL_MAPS:
+                break
+            maps += compute(num_heads)["weights"]
+            names += [f"H = {num_heads}, head {head}" for head in range(num_heads)]
+        return plot_heads(maps, query_tokens=tokens, titles=names)
+
     controls: dict[str, widgets.Widget] = {
         "num_heads": head_count_slider(embed_dim, value=layer.num_heads)
     }
@@ -484,6 +496,7 @@ def explore_heads(
         view=view,
         draw=lambda state: plot_heads(state["weights"], query_tokens=tokens, titles=titles(state)),
         describe=describe,
+        still=still,
     )
 
 

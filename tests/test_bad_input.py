@@ -52,7 +52,7 @@ from course_utils.sliders import (
 from course_utils.training import progress
 
 hundred = settings(
-    max_examples=300 if os.environ.get("CI") else 100,
+    max_examples=100 if os.environ.get("CI") else 20,
     derandomize=True,
     deadline=None,
     database=None,

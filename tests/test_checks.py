@@ -562,7 +562,7 @@ def in_place(x, num_heads):
         (lambda x: x, "takes 1 positional argument but 2 were given"),
         (lambda x, h: x.view(2, 3, 2, 4).transpose(1, 2), "RuntimeError: shape '[2, 3, 2, 4]'"),
         (lambda x, h: x.view(*x.shape[:2], 2, -1).transpose(1, 2), "has shape (1, 2, 4, 6), exp"),
-        (3, "pass the function or class itself, not a int"),
+        (3, "pass the function or class itself, not something of type int"),
     ],
 )
 def test_a_wrong_kind_of_result_gets_a_sentence(fn, sentence):
@@ -588,7 +588,7 @@ def test_a_wrong_kind_of_attention_gets_a_sentence(fn, sentence):
 def test_order_and_number_of_results_have_names():
     check = check_scaled_dot_product_attention
     assert failure(check, lambda *x: by_einsum(*x)[::-1]).mistakes == ("returned-in-wrong-order",)
-    assert failure(check, lambda *x: by_einsum(*x)[0]).mistakes == ("weights-not-returned",)
+    assert failure(check, lambda *x: by_einsum(*x)[0]).mistakes == ("only-first-returned",)
 
 
 class NoProjections(nn.Module):
@@ -640,7 +640,7 @@ class UnusedParameter(Base):
         (NoGradient, "no gradient flows back to query"),
         (UnusedParameter, "no gradient flows back to q_proj.weight"),
         (lambda d, h: 3, "it makes a int, which is no nn.Module"),
-        (ours.MultiHeadAttention(8, 2), "pass the function or class itself, not a MultiHeadAtt"),
+        (ours.MultiHeadAttention(8, 2), "class itself, not something of type MultiHeadAtt"),
         (lambda d: None, "takes 1 positional argument but 2 were given"),
     ],
 )
@@ -719,6 +719,20 @@ def test_what_is_wrong_with_a_mask_only_is_said():
     assert failed.mistakes == ()
     assert "rows of weights do not sum to 1" in str(failed)
     assert "Without a mask, everything is right." in str(failed)
+    assert "is a size fixed" not in str(failed)
+
+
+def test_rows_that_sum_to_1_where_none_should_are_said():
+    def fn(query, key, value, mask=None):
+        output, weights = by_einsum(query, key, value, mask)
+        if mask is not None:
+            weights = weights + 0.5 * (weights.sum(-1, keepdim=True) == 0)
+            weights = weights / weights.sum(-1, keepdim=True)
+        return output, weights
+
+    failed = failure(check_scaled_dot_product_attention, fn)
+    assert "all rows of weights sum to 1, even where a query may see nothing" in str(failed)
+    assert "do not sum to 1" not in str(failed)
 
 
 class Strange(Base):

@@ -73,8 +73,11 @@ def test_the_hand_out_copy_holds_no_solution_and_runs(path, student):
         assert cell.source not in [other.source for other in copy.cells]
     assert not any(cell.get("outputs") for cell in copy.cells)
 
+    exercises = tagged(copy, "exercise")
+    if path.name > "06" and not os.environ.get("CI"):  # these train, and nbval runs them already
+        copy.cells = [cell for cell in copy.cells if cell.id == "setup" or cell in exercises]
     _, printed = run(copy)
-    for cell in tagged(copy, "exercise"):
+    for cell in exercises:
         assert printed[cell.id].startswith("○ "), f"{cell.id}: {printed[cell.id]}"
 
 

@@ -77,6 +77,12 @@ def head_projection(*bugs):
         own = [head * width + i for i in range(width)]
         if "block-interleaved" in bugs:
             own = [head + i * num_heads for i in range(width)]
+        if "block-as-wide-as-head-count" in bugs:
+            own = [head * num_heads + i for i in range(num_heads)]
+        if "block-of-one-feature" in bugs:
+            own = [head]
+        if "block-open-at-one-end" in bugs:
+            own = list(range(head * width, proj.out_features))
         weight = proj.weight[own]
         if "block-of-columns" in bugs:
             weight = proj.weight[:, own]

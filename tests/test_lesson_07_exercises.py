@@ -30,6 +30,8 @@ def permute_heads(*bugs):
             index = list(range(d))
             for new, old in enumerate(order):
                 index[new * width : (new + 1) * width] = index[old * width : (old + 1) * width]
+        if "heads-not-moved" in bugs:
+            index = list(range(d))
         projections = [layer.q_proj, layer.k_proj, layer.v_proj]
         if "projection-not-moved" in bugs:
             projections.pop(1)
@@ -61,7 +63,12 @@ def layer_cost(*bugs):
             matrix *= h
         if "counts-one-head" in bugs:
             matrix //= h
+        parameters = matrices * matrix - (matrices - 1) * d * ("counts-one-bias" in bugs)
+        if "parameters-without-out-proj" in bugs:
+            parameters = parameters * 3 // 4
         projecting = matrices * n * length * d * d
+        if "work-without-out-proj" in bugs:
+            projecting = 3 * n * length * d * d
         if "counts-projecting-a-head" in bugs:
             projecting *= h
         if "counts-no-projecting" in bugs:
@@ -86,7 +93,7 @@ def layer_cost(*bugs):
             "stored-times-width": n * length**2 * d,
         }
         maps = next((stored[bug] for bug in bugs if bug in stored), n * h * length**2)
-        return matrices * matrix, adds, maps
+        return parameters, adds, maps
 
     return fn
 
@@ -175,9 +182,40 @@ def test_costs_may_be_any_kind_of_number():
     assert check_layer_cost(fn) is True
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda costs: costs[:2], "only two results came back; expected parameters, multiply-adds"),
+        (lambda costs: costs[0], "only the first of the results"),
+        (lambda costs: (*costs[:2], None), "stored weights is of type NoneType; expected a number"),
+        (lambda costs: ("5", "x", costs[2]), "multiply-adds is of type str; expected a number"),
+        (lambda costs: [[1], *costs[1:]], "parameters is of type list; expected a number"),
+        (lambda costs: (torch.zeros(2), 1, 1), r"a tensor of shape \(2,\); expected a number"),
+        (lambda costs: (*costs, 1), "returned 4 things"),
+        (lambda costs: None, "your code returned None"),
+        (lambda costs: (*costs[:2], 7), "  multiply-adds: right\n  stored weights: not right"),
+    ],
+)
+def test_what_came_back_is_said_by_its_name(change, said):
+    with pytest.raises(CheckFailed, match=said) as failed:
+        check_layer_cost(lambda *sizes: change(layer_cost()(*sizes)))
+    assert "input: batch_size 2, seq_len 3, embed_dim 8, num_heads 2" in str(failed.value) or (
+        failed.value.mistakes
+    )
+
+
+def test_a_layer_that_lost_a_part_is_said_in_the_courses_words():
+    def fn(layer, order):
+        layer.q_proj = torch.nn.Linear(layer.embed_dim, layer.embed_dim, bias=False)
+
+    with pytest.raises(CheckFailed, match=r"after your code, the layer has no q_proj\.bias"):
+        check_permute_heads(fn)
+
+
 def test_a_new_layer_in_place_of_the_old_one_is_refused():
     def fn(layer, order):
         return MultiHeadAttention(layer.embed_dim, layer.num_heads)
 
-    with pytest.raises(CheckFailed, match="no known mistake"):
+    with pytest.raises(CheckFailed) as failed:
         check_permute_heads(fn)
+    assert failed.value.explanations == (("heads-not-moved",),)

@@ -29,6 +29,8 @@ def attention_mask(*bugs):
                     real = j < length
                     if "padding-at-the-start" in bugs:
                         real = j >= seq_len - length
+                    if "padding-turned-round" in bugs:
+                        real = j >= length
                     if "padding-ignored" in bugs:
                         real = True
                     if "queries-blocked-instead-of-keys" in bugs:
@@ -64,6 +66,8 @@ def cross_attention(*bugs):
         blocked = torch.arange(memory.size(1)).expand(len(x), -1) >= last
         if "cross-mask-inverted" in bugs:
             blocked = blocked.logical_not()
+        if "cross-mask-of-numbers" in bugs:
+            blocked = blocked.float()
         if "cross-padding-ignored" in bugs:
             blocked = None
         query, key = x, memory
@@ -71,6 +75,8 @@ def cross_attention(*bugs):
             query, key = memory, x
         if "cross-looks-at-itself" in bugs:
             key = x
+        if "cross-memory-at-itself" in bugs:
+            query = memory
         each = "cross-weights-averaged" not in bugs
         return layer(query, key, key, key_padding_mask=blocked, average_attn_weights=not each)
 
@@ -164,6 +170,47 @@ def test_mistakes_at_once_are_named(name, bugs):
     with pytest.raises(CheckFailed) as failed:
         check(solution(*bugs))
     assert set(bugs) in map(set, failed.value.explanations)
+
+
+def masks_meet(join, triangle=torch.tril):
+    """Another way to write it: the causal part is joined only where it is asked for."""
+
+    def fn(lengths, seq_len, causal):
+        real = (torch.arange(seq_len) < lengths[:, None])[:, None, None].expand(-1, 1, seq_len, -1)
+        past = triangle(torch.ones(seq_len, seq_len)).bool()
+        return join(real, past) if causal else real
+
+    return fn
+
+
+@pytest.mark.parametrize(
+    ("fn", "bug"),
+    [
+        (masks_meet(torch.logical_or), "masks-joined-by-or"),
+        (masks_meet(torch.add), "masks-joined-by-or"),
+        (masks_meet(torch.logical_and, lambda x: x.triu(1)), "causal-turned-round"),
+    ],
+)
+def test_other_ways_to_the_same_mistake(fn, bug):
+    with pytest.raises(CheckFailed) as failed:
+        check_attention_mask(fn)
+    assert failed.value.explanations == ((bug,),)
+
+
+def test_ones_for_real_keys_are_numbers_too():
+    def fn(layer, x, memory, lengths):
+        real = (torch.arange(memory.shape[1]) < lengths[:, None]).float()
+        return layer(x, memory, memory, key_padding_mask=real, average_attn_weights=False)
+
+    with pytest.raises(CheckFailed) as failed:
+        check_cross_attention(fn)
+    assert failed.value.explanations == (("cross-mask-of-numbers",),)
+
+
+def test_the_input_is_said_in_full():
+    with pytest.raises(CheckFailed) as failed:
+        check_attention_mask(lambda lengths, seq_len, causal: lengths > 0)
+    assert "input: lengths [3, 2], seq_len 3, causal False" in str(failed.value)
 
 
 def test_what_is_no_mask_gets_a_sentence():

@@ -52,10 +52,10 @@ def test_the_package_needs_what_it_imports():
         name.replace("scikit-learn", "sklearn").replace("-", "_")
         for name in project["dependencies"]
     }
-    assert declared == {name for name in imports if name not in sys.stdlib_module_names} - {
+    assert declared == {n.lower() for n in imports if n not in sys.stdlib_module_names} - {
         "course_utils",
         "numpy",  # these two come with matplotlib
-        "PIL",
+        "pil",
     }
 
 
@@ -87,6 +87,16 @@ def test_the_readme_lists_every_lesson():
         assert re.search(
             rf"\[{re.escape(name)}\]\(notebooks/{path.name}\).*\| {minutes} \|", readme
         ), name
+
+
+def test_the_teachers_page_has_the_minutes_of_every_lesson():
+    page = (ROOT / "TEACHING.md").read_text()
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        title = nbformat.read(path, as_version=4).cells[0].source
+        number, name = re.match(r"# (\d) · (.+)", title).groups()
+        minutes = re.search(r"about (\d+)\s+minutes,\s+and\s+(\d+)\s+more", title).groups()
+        reading, exercises = map(int, minutes)
+        assert f"| {number} | {name} | {reading} | {reading + exercises} |" in page, name
 
 
 def modules(source: str) -> set[str]:

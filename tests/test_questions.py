@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from course_utils.questions import NOT_SURE, Prediction, Quiz, predict, quiz
 
 PREDICTIONS = questions._load("predictions")
 QUIZZES = questions._load("quizzes")
+NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 TESTS = ("pre-test", "post-test")
 ASKED = {  # (quiz, number) -> question
     (name, k): question
@@ -207,7 +209,8 @@ def test_a_malformed_quiz_is_found(changes, problem):
 
 
 def test_the_quizzes_are_all_there():
-    lessons = [f"lesson-{k:02}" for k in range(1, 8)]
+    notebooks = Path(questions.__file__).parents[1] / "notebooks"
+    lessons = [f"lesson-{path.name[:2]}" for path in notebooks.glob("*.ipynb")]
     assert {name: len(entry["questions"]) for name, entry in QUIZZES.items()} == (
         dict.fromkeys(lessons, 3) | dict.fromkeys(TESTS, 12)
     )
@@ -651,6 +654,67 @@ def heads_in_another_order() -> str:
     return only_true(facts)
 
 
+def jigsaw(question: dict) -> str:
+    """What changes when the 16 patches that [CLS] asks, without positions, change places."""
+    layer = MultiHeadAttention.from_torch(torch_layer(8, 2, batch_first=True))
+    cls, patches, order = torch.randn(1, 1, 8), torch.randn(1, 16, 8), torch.randperm(16)
+    output, weights = layer(cls, patches)
+    moved, moved_weights = layer(cls, patches[:, order])
+    assert torch.allclose(weights.sort().values, moved_weights.sort().values, atol=1e-6)
+    return only_true(
+        {
+            question["choices"][0]: not torch.allclose(output, moved, atol=1e-5),
+            question["choices"][1]: not torch.allclose(output, moved, atol=1e-5),
+            question["choices"][2]: torch.allclose(weights[..., order], moved_weights, atol=1e-6)
+            and not torch.allclose(weights, moved_weights, atol=1e-3),
+        }
+    )
+
+
+def most_watched_of_a_mean(question: dict) -> str:
+    mean = torch.tensor([[1.0, 0, 0], [0, 0, 1.0]]).mean(0)
+    top = (mean == mean.max()).nonzero().flatten().tolist()
+    return {(0, 2): question["choices"][0], (1,): question["choices"][1]}[tuple(top)]
+
+
+def most_missed_patch(question: dict) -> str:
+    weights = torch.tensor([0.8, 0.1, 0.1])
+    values = torch.tensor([[0.0, 0.0], [9.0, 0.0], [0.0, 4.0]])
+    return question["choices"][int((weights[:, None] * values).norm(dim=1).argmax())]
+
+
+def mixed(weights: list[float], values: list[list[float]]) -> str:
+    mixture = torch.tensor(weights) @ torch.tensor(values)
+    return str([round(x) for x in mixture.tolist()])
+
+
+def head_1_taken_out(question: dict) -> str:
+    """The choice after which the layer gives what it gave, less what head 1 added."""
+    heads, proj = torch.randn(2, 5, 3, 4), nn.Linear(12, 12)  # (N, L, H, d_h)
+    others = heads.clone()
+    others[:, :, 1] = 0
+    wanted = proj(others.flatten(2))
+
+    def fits(choice: str) -> bool:
+        cut, _, bias = choice.partition(" and ")
+        names = {"W": proj.weight.clone()}
+        exec(f"{cut} = 0", names)
+        bias = torch.zeros(12) if bias else proj.bias
+        return torch.allclose(heads.flatten(2) @ names["W"].T + bias, wanted, atol=1e-6)
+
+    return only_true({choice: fits(choice) for choice in question["choices"]})
+
+
+def same_noun_in_each_pair(question: dict) -> str:
+    """In every way to prefer one noun a pair, count where it is the right one."""
+    counts = {
+        sum(preferred == meant for preferred in preferences for meant in (0, 1))
+        for preferences in itertools.product((0, 1), repeat=5)
+    }
+    (count,) = counts
+    return f"in {count}"
+
+
 # A function of the question that computes the right answer as it stands among the choices.
 COMPUTED = {
     ("pre-test", 1): lambda q: head_0(torch.arange(8).view(1, 2, 4).view(1, 2, 2, 2)),
@@ -710,6 +774,12 @@ COMPUTED = {
     ("lesson-07", 1): lambda q: rank_of_scores(64, 16, 100),
     ("lesson-07", 2): gradients_of_half_twins,
     ("lesson-07", 3): lambda q: heads_in_another_order(),
+    ("lesson-09", 1): jigsaw,
+    ("lesson-09", 2): most_watched_of_a_mean,
+    ("lesson-09", 3): most_missed_patch,
+    ("lesson-08", 1): lambda q: mixed([0.9, 0.1], [[0.0, 0.0], [10.0, 20.0]]),
+    ("lesson-08", 2): head_1_taken_out,
+    ("lesson-08", 3): same_noun_in_each_pair,
 }
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import nbformat
 
 # The harness of the browser tests.
-from conftest import Lab, Tab, find_chromium
-from playwright.sync_api import sync_playwright
+from conftest import NOTEBOOKS, Lab, Tab, find_chromium
+from playwright.sync_api import TimeoutError, sync_playwright
 from table import Row, quartiles
 
 SECTION = "Slider to pixels"
@@ -21,10 +21,10 @@ FLAGS = (
 SETUP = """
 import matplotlib.pyplot as plt, torch, ipywidgets as widgets
 from IPython.display import display
-from course_utils.attention import MultiHeadAttention
+from course_utils.attention import MultiHeadAttention as CourseLayer
 from course_utils.sliders import *
 torch.manual_seed(0)
-layer, x = MultiHeadAttention(64, 1), torch.randn(1, 8, 64)
+layer, x = CourseLayer(64, 1), torch.randn(1, 8, 64)
 long = torch.randn(1, 16, 64)
 q, k, v = torch.randn(3, 8, 16)
 """
@@ -40,7 +40,7 @@ def echo(options):
 PYPLOT = """
 def pyplot(layer, x, options):
     def draw(num_heads):
-        cut = MultiHeadAttention(64, num_heads)
+        cut = CourseLayer(64, num_heads)
         cut.load_state_dict(layer.state_dict())
         with torch.no_grad():
             _, weights = cut(x)
@@ -52,18 +52,51 @@ def pyplot(layer, x, options):
     widgets.interact(draw, num_heads=widgets.SelectionSlider(options=options))
 """
 
-# name: (code of the cell, where it is drawn, the setting)
-SMALL, LARGE = "L = 8, D = 64", "L = 16, D = 64, up to H = 16"
+NOTEBOOK_OF = {path.name[:2]: path for path in NOTEBOOKS}
+
+
+def from_lesson(number: str, *ids: str) -> str:
+    """The source of some cells of a lesson."""
+    cells = nbformat.read(NOTEBOOK_OF[number], as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.id in ids)
+
+
+REAL_MODEL = from_lesson("08", "setup", "attention", "encoder-layer", "encoder", "fill", "fill-all")
+IMAGES = from_lesson("09", "setup", "class")
+
+# name: (code of the cell, where it is drawn, the setting); the last line shows something.
+SMALL, LARGE = "L = 8, D = 64", "L = 16, D = 64"
 SUBJECTS = {
     "echo": ("echo([1, 2, 4, 8])", "html", SMALL),
     "explore_heads": ("explore_heads(layer, x)", "html", SMALL),
     "explore_split": ("explore_split(64)", "html", SMALL),
     "explore_query": ("explore_query(q, k, v)", "html", SMALL),
     "explore_scale": ("explore_scale(num_tokens=8)", "html", SMALL),
+    "explore_masks": ("explore_masks(CourseLayer(64, 4), x)", "html", SMALL),
+    "explore_head_counts": (
+        "counts = [1, 2, 4, 8]\n"
+        "scores = {h: torch.rand(5).tolist() for h in counts}\n"
+        "maps = {h: torch.rand(5, h, 8).softmax(-1) for h in counts}\n"
+        'explore_head_counts({"task": scores}, {"task": maps}, embed_dim=64)',
+        "html",
+        SMALL,
+    ),
     "interact": ("pyplot(layer, x, [1, 2, 4, 8])", "output", SMALL),
     "echo, large": ("echo([1, 2, 4, 8, 16])", "html", LARGE),
     "explore_heads, large": ("explore_heads(layer, long)", "html", LARGE),
     "interact, large": ("pyplot(layer, long, [1, 2, 4, 8, 16])", "output", LARGE),
+    # Last, since the lessons' cells use names of their own.
+    "explore_sentence": (
+        f'{REAL_MODEL}\nexplore_sentence(encoder, "The cat sat on the mat.")',
+        "html",
+        "lesson 8, 9 tokens",
+    ),
+    "explore_digits": (
+        f"{IMAGES}\nmodels = {{h: PatchClassifier(h).eval().requires_grad_(False) "
+        "for h in (1, 2, 4, 8)}\nexplore_digits(models, test_images[:20], test_labels[:20])",
+        "html",
+        "lesson 9, 16 patches",
+    ),
 }
 
 # Follows one view. A frame counts as changed when what it shows is another than at the key press
@@ -150,20 +183,16 @@ class Bench:
         handle.focus()
         self.page.keyboard.press("Home")
         self.page.wait_for_timeout(700)
-        times, blanks, key, stuck = [], 0, "ArrowRight", 0
-        while len(times) < count:
+        times, blanks, key = [], 0, "ArrowRight"
+        for _ in range(count):
+            now, last = (float(handle.get_attribute(f"aria-value{end}")) for end in ("now", "max"))
+            key = "ArrowLeft" if now == last else "ArrowRight" if now == 0 else key
             output.evaluate(WATCH, kind)
-            handle.focus()
             self.page.keyboard.press(key)
             try:
-                self.page.wait_for_function("() => bench.change > bench.key", timeout=1500)
-            except Exception:  # the end of the slider: turn round
-                key = {"ArrowRight": "ArrowLeft", "ArrowLeft": "ArrowRight"}[key]
-                stuck += 1
-                if stuck > count:
-                    raise
-                self.page.evaluate("() => bench.stop()")
-                continue
+                self.page.wait_for_function("() => bench.change > bench.key", timeout=10_000)
+            except TimeoutError as error:
+                raise RuntimeError(f"{name} shows nothing new after {key} at {now}") from error
             self.page.wait_for_timeout(60)
             seen = self.page.evaluate("() => { bench.stop(); return bench; }")
             times.append(seen["change"] - seen["key"])
@@ -214,50 +243,36 @@ def measure(quick: bool) -> list[Row]:
             bench.lab.stop()
             browser.close()
     for name, (_, _, setting) in SUBJECTS.items():
-        times, blanks = found[name]
-        echo, _ = found["echo" if setting == SMALL else "echo, large"]
-        rival, _ = found["interact" if setting == SMALL else "interact, large"]
-        median, low, high = quartiles(times)
-        base = statistics.median(echo)
-        ms = f"{median:.0f} ms, worst {max(times):.0f} ms"
-        what = f"{name.removesuffix(', large')}, {setting}"
-        if name.startswith("echo"):
-            rows.append(Row(SECTION, f"{what}: the floor", 1.0, low / base, high / base, note=ms))
-            continue
-        goal = None if name.startswith("interact") else ("<=", 1.5)
-        rows.append(
-            Row(
-                SECTION,
-                f"{what}, against the echo",
-                median / base,
-                low / base,
-                high / base,
-                goal,
-                note=ms,
-            )
+        size = ", large" if setting == LARGE else ""
+        floor, rival = found[f"echo{size}"][0], found[f"interact{size}"][0]
+        rows += rows_of(
+            f"{name.removesuffix(size)}, {setting}", *found[name], held[name], floor, rival
         )
-        lag = held[name] / statistics.median(echo)
-        if name.startswith("interact"):
-            rows.append(Row(SECTION, f"{what}: blank frames in {count} moves", blanks, unit=""))
-            rows.append(Row(SECTION, f"{what}: last picture after a held key, in echoes", lag))
-            continue
-        rows += [
-            Row(
-                SECTION,
-                f"{what}: worst against the echo's worst",
-                max(times) / max(echo),
-                goal=("<=", 3),
-            ),
-            Row(
-                SECTION,
-                f"{what}: interact + pyplot against it",
-                statistics.median(rival) / median,
-                goal=(">=", 4),
-            ),
-            Row(SECTION, f"{what}: blank frames in {count} moves", blanks, goal=("<=", 0), unit=""),
-            Row(SECTION, f"{what}: last picture after a held key, in echoes", lag, goal=("<=", 2)),
-        ]
     return rows
+
+
+def rows_of(what: str, times: list, blanks: int, lag: float, floor: list, rival: list) -> list[Row]:
+    """The lines about one subject; the goals are for the explorers."""
+    goals = [("<=", 1.5), ("<=", 3), (">=", 4), ("<=", 0), ("<=", 2)]
+    if not what.startswith("explore_"):
+        goals = [None] * 5
+    base, (median, low, high) = statistics.median(floor), quartiles(times)
+    note = f"{median:.0f} ms, worst {max(times):.0f} ms"
+    against = f"{what}: against the echo slider"
+    return [
+        Row(SECTION, against, median / base, low / base, high / base, goals[0], note=note),
+        Row(SECTION, f"{what}: worst against its worst", max(times) / max(floor), goal=goals[1]),
+        Row(
+            SECTION,
+            f"{what}: how much quicker than interact + pyplot",
+            statistics.median(rival) / median,
+            goal=goals[2],
+        ),
+        Row(SECTION, f"{what}: blank frames", blanks, goal=goals[3], unit=""),
+        Row(
+            SECTION, f"{what}: last picture after a held key, in echoes", lag / base, goal=goals[4]
+        ),
+    ]
 
 
 def measure_first_lesson(quick: bool) -> list[Row]:

@@ -26,7 +26,7 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-PATIENCE = 90  # seconds; only a failure waits that long
+PATIENCE = 180  # seconds; only a failure waits that long
 
 NO_CHROMIUM = (
     "The browser tests need Chromium: on Debian run `apt-get install chromium`, elsewhere set "

@@ -11,6 +11,7 @@ import urllib.request
 from itertools import groupby
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from conftest import EXPLORERS, NOTEBOOKS, PATIENCE, Explorer, Lab, Tab
 
 # --- the server ---------------------------------------------------------------------------------
@@ -84,6 +85,42 @@ def test_every_control_shows_what_the_kernel_holds(lesson):
         eventually(lesson, lambda: broken_outputs(lesson))
 
 
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_no_output_puts_up_a_serious_barrier(lesson, theme):
+    lesson.run_all()
+    page = lesson.tab.page
+    if page.locator("body").get_attribute("data-jp-theme-name") != theme:
+        lesson.tab.menu("Settings")
+        items = page.locator(".lm-Menu-item")
+        items.get_by_text("Theme", exact=True).hover()
+        items.get_by_text(theme, exact=True).click()
+        page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
+        page.wait_for_timeout(500)  # its colours are loaded after that
+    for part in page.locator(".jp-Notebook-cell").all():
+        part.scroll_into_view_if_needed()
+    what = {"include": [[".jp-Notebook .jp-OutputArea-output"], [".jp-RenderedMarkdown"]]}
+
+    def barriers():
+        found = Axe().run(page, context=what).response["violations"]
+        return [
+            f"{rule['id']}: {node['target']} {node['html'][:120]}"
+            for rule in found
+            if rule["impact"] in ("serious", "critical")
+            for node in rule["nodes"]
+        ]
+
+    eventually(lesson, barriers)  # names are given a moment after a thing appears
+
+
+def test_arrow_keys_move_between_choices(lesson):
+    lesson.run_all()
+    choices = lesson.tab.page.locator(".widget-radio-box").first.locator("input[type=radio]")
+    choices.first.focus()
+    lesson.tab.page.keyboard.press("Space")
+    lesson.tab.page.keyboard.press("ArrowDown")
+    assert [choice.is_checked() for choice in choices.all()][:2] == [False, True]
+
+
 def test_saved_closed_and_opened_again(lesson):
     lesson.run_all()
     lesson.save()
@@ -104,17 +141,20 @@ class Controls:
     def __init__(self, lesson, explorer: Explorer) -> None:
         self.lesson, self.explorer = lesson, explorer
         controls = self.held()["controls"]
-        found = lesson.output(explorer).locator(".noUi-handle, input[type=checkbox]")
+        found = lesson.output(explorer).locator(
+            ".noUi-handle, input[type=checkbox], input[type=text]"
+        )
         assert found.count() == len(controls) > 0
         self.on_page = {name: found.nth(i) for i, name in enumerate(controls)}
         self.switches = [name for name in controls if isinstance(self.position(name), bool)]
-        self.sliders = [name for name in controls if name not in self.switches]
+        self.texts = [name for name in controls if isinstance(self.position(name), str)]
+        self.sliders = [name for name in controls if name not in self.switches + self.texts]
 
     def held(self) -> dict:
         """The explorer's state and controls, from the kernel."""
         return self.lesson.kernel.ask(EXPLORERS)[str(self.explorer.number)]
 
-    def position(self, name: str) -> int | bool:
+    def position(self, name: str) -> int | bool | str:
         return self.held()["controls"][name]["position"]
 
     def last(self, name: str) -> int:
@@ -142,9 +182,36 @@ class Controls:
 
         eventually(self.lesson, difference)
 
+    def type(self, name: str, text: str, *, by_key: bool = False) -> None:
+        """Replace what stands in a text field, and wait until kernel and page have followed."""
+        keyboard = self.lesson.tab.page.keyboard
+        self.on_page[name].focus()
+        keyboard.press("Control+a")
+        keyboard.press("Delete")
+        if by_key:
+            keyboard.type(text)
+        else:
+            keyboard.insert_text(text)
+
+        def difference():
+            held = self.held()
+            if self.position(name) != text:
+                return f"after typing {text!r} {name} holds {self.position(name)!r}"
+            return compare(self.lesson.shown(self.explorer), held)
+
+        eventually(self.lesson, difference)
+        keyboard.press("Enter")  # changes nothing, and adds no cell
+        eventually(self.lesson, difference)
+
     def walk(self) -> None:
         """Move every slider through its whole range, under every setting of the switches."""
         self.tab_through()
+        for name in self.texts:
+            at_first = self.position(name)
+            for text in TEXTS:
+                self.type(name, text)
+                assert broken_outputs(self.lesson) == []
+            self.type(name, at_first, by_key=True)
         for turn in range(2 ** len(self.switches)):
             if turn:  # one switch at a time, and each combination is met once
                 self.press(self.switches[(turn & -turn).bit_length() - 1], "Space")
@@ -170,6 +237,15 @@ class Controls:
                 pytest.fail(f"Tab does not lead to {control}")
 
 
+TEXTS = (
+    "<b>bold</b> &amp; <script>alert(1)</script>",
+    "مرحبا 你好 ሰላם hello",
+    "notwithstanding international representatives " * 8,
+    "word " * 300,
+    "",
+)
+
+
 def eventually(lesson, problem) -> None:
     """Wait until there is no problem any more; the last one is the failure's text."""
     deadline = time.monotonic() + 20
@@ -189,8 +265,9 @@ def compare(shown: dict, held: dict) -> str | None:
     if shown["readouts"] != labels:
         return f"beside the sliders stands {shown['readouts']}, not {labels}"
     if "error" in state:
-        # Only the switch that lets any number in may lead to an error.
-        if not controls.get("any_number", {}).get("value"):
+        # Only the switch that lets any number in, or an empty text, may lead to an error.
+        asked_for = controls.get("any_number", {}).get("value") or state.get("text") == ""
+        if not asked_for:
             return f"an error without having asked for it: {state['error']}"
         if shown["errors"] != [f"⚠ {state['error']}"] or shown["tables"]:
             return f"not just the message {state['error']!r}: {shown['text']}"
@@ -250,7 +327,20 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
             ("plain", rows),
             *(("map", one_map) for one_map in state["maps"].values()),
         ]
+    if "pixels" in state:  # explore_digits: a cell a pixel, and the weight in each patch's first
+        grids = []
+        for head in state["weights"]:
+            size = len(state["pixels"]) // len(head)
+            between = [None] * (size - 1)
+            grid = []
+            for row in head:
+                grid.append([cell for weight in row for cell in (weight, *between)])
+                grid += [[None] * len(grid[-1])] * (size - 1)
+            grids.append(("plain", grid))
+        return [("plain", [[p] for p in state["probabilities"]]), *grids]
     maps = [("map", head) for head in state["weights"]]
+    if "shares" in state:  # explore_sentence
+        return [*maps, ("map", state["shares"])]
     if "entropy" in state:  # explore_scale
         softness = [list(row) for row in zip(state["entropy"], state["gradient_norm"], strict=True)]
         means = [state["mean_entropy"], state["mean_gradient_norm"]]

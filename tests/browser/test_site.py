@@ -25,6 +25,10 @@ def site(tmp_path_factory):
     return folder
 
 
+def test_leaves_nothing_beside_itself(site):
+    assert not (site.parent / "jupyter_execute").exists()  # a second copy of every lesson
+
+
 class Reader:
     """A page of the site in a browser without network, and everything that went wrong in it."""
 

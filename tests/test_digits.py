@@ -1,0 +1,532 @@
+"""The images, their patches, pictures of both, the explorer, and the exercises about them."""
+
+import json
+import math
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.patches import Rectangle
+
+from course_utils import mistakes
+from course_utils.checks import CheckFailed
+from course_utils.digits import (
+    cls_maps,
+    cut_into_patches,
+    explore_digits,
+    join_patches,
+    load_digits,
+    plot_digits,
+    plot_over_digit,
+    plot_runs,
+)
+from course_utils.exercises import check_add_places, check_cls_maps, check_cut_into_patches
+
+
+def normal(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+class Model:
+    """Makes scores and weights out of an image's ink, without training."""
+
+    def __init__(self, num_heads):
+        self.num_heads = num_heads
+
+    def __call__(self, patches):
+        n = len(patches)
+        keys = torch.cat([patches.new_zeros(n, 1), patches.sum(-1)], dim=1)  # (N, 17)
+        sharpness = 1.0 + torch.arange(self.num_heads)[:, None, None]  # (H, 1, 1)
+        weights = torch.softmax(sharpness * keys[:, None, None], dim=-1)  # (N, H, 1, 17)
+        return patches.sum((1, 2))[:, None] * torch.linspace(-1, 1, 10), weights
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits()
+
+
+@pytest.fixture
+def explorer(digits):
+    models = {1: Model(1), 4: Model(4)}
+    return explore_digits(models, digits.test_images[:3], digits.test_labels[:3], num_heads=4)
+
+
+class TestLoad:
+    def test_every_image_is_in_one_part(self, digits):
+        from sklearn import datasets
+
+        everything = torch.cat([digits.train_images, digits.test_images])
+        assert everything.shape == (1797, 8, 8)
+        assert everything.dtype == torch.float32
+        wanted = sorted(datasets.load_digits().images.reshape(1797, 64).tolist())
+        assert sorted((everything * 16).flatten(1).tolist()) == wanted
+        assert everything.min() == 0
+        assert everything.max() == 1
+
+    def test_the_split_is_the_same_every_time(self, digits):
+        for x, again in zip(digits, load_digits(), strict=True):
+            assert torch.equal(x, again)
+        assert digits.test_labels[:8].tolist() == [7, 6, 3, 7, 7, 3, 2, 8]
+
+    def test_each_digit_has_its_share(self, digits):
+        shares = [labels.bincount() / len(labels) for labels in digits[1::2]]
+        assert torch.allclose(*shares, atol=0.005)
+
+    def test_without_scikit_learn_one_sentence_says_what_to_install(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "sklearn", None)
+        with pytest.raises(ImportError, match="install it with: pip install scikit-learn"):
+            load_digits()
+
+    def test_labels_belong_to_their_images(self, digits):
+        means = torch.stack(
+            [digits.train_images[digits.train_labels == d].mean(0) for d in range(10)]
+        )
+        nearest = torch.cdist(digits.test_images.flatten(1), means.flatten(1)).argmin(1)
+        assert (nearest == digits.test_labels).float().mean() > 0.85
+
+
+class TestPatches:
+    @pytest.mark.parametrize(
+        ("height", "width", "size"), [(8, 8, 2), (6, 9, 3), (4, 4, 4), (3, 5, 1)]
+    )
+    def test_each_patch_is_a_square_of_the_image(self, height, width, size):
+        images = normal(3, height, width)
+        patches = cut_into_patches(images, size)
+        columns = width // size
+        assert patches.shape == (3, height * width // size**2, size**2)
+        for i in range(patches.shape[1]):
+            row, column = i // columns * size, i % columns * size
+            square = images[:, row : row + size, column : column + size]
+            assert torch.equal(patches[:, i], square.flatten(1))
+
+    @pytest.mark.parametrize(("side", "size"), [(8, 2), (9, 3), (8, 8), (5, 1)])
+    def test_joining_undoes_cutting(self, side, size):
+        images = normal(2, side, side)
+        assert torch.equal(join_patches(cut_into_patches(images, size)), images)
+
+    @pytest.mark.parametrize(
+        ("call", "said"),
+        [
+            (lambda: cut_into_patches(normal(8, 8), 2), r"images must be .*got \(8, 8\)"),
+            (lambda: cut_into_patches([[1]], 2), "images must be .*got list"),
+            (lambda: cut_into_patches(normal(2, 8, 8), 3), "size=3 .* 8 by 8; try 1, 2, 4, 8"),
+            (lambda: cut_into_patches(normal(2, 6, 9), 2), "size=2 .* 6 by 9; try 1, 3"),
+            (lambda: cut_into_patches(normal(2, 8, 8), 0), "size must be"),
+            (lambda: join_patches(normal(2, 16)), r"patches must be .*got \(2, 16\)"),
+            (lambda: join_patches(normal(2, 15, 4)), "patches must be as many .*got 15"),
+            (lambda: join_patches(normal(2, 16, 3)), "patches must have as many .*got 3"),
+        ],
+    )
+    def test_what_cannot_be_cut_or_joined(self, call, said):
+        with pytest.raises(ValueError, match=said):
+            call()
+
+
+class TestClsMaps:
+    @pytest.mark.parametrize("queries", [1, 17])
+    def test_is_the_row_of_the_first_token(self, queries):
+        weights = torch.softmax(normal(3, 2, queries, 17), -1)
+        maps = cls_maps(weights)
+        assert maps.shape == (3, 2, 4, 4)
+        assert torch.equal(maps[1, 0, 2, 3], weights[1, 0, 0, 1 + 4 * 2 + 3])
+        assert torch.allclose(maps.sum((2, 3)), 1 - weights[:, :, 0, 0])
+
+    @pytest.mark.parametrize("shape", [(3, 2, 17), (3, 2, 16, 16), (3, 2, 1, 1)])
+    def test_other_shapes(self, shape):
+        with pytest.raises(ValueError, match="weights must"):
+            cls_maps(normal(*shape))
+
+
+class TestPictures:
+    def texts(self, axes):
+        return [text.get_text() for text in axes.texts]
+
+    def test_digits_and_their_cuts(self, digits):
+        figure = plot_digits(digits.test_images[:3], titles=["a", "b", "c"], patch_size=2)
+        assert [axes.get_title() for axes in figure.axes] == ["a", "b", "c"]
+        for axes, image in zip(figure.axes, digits.test_images, strict=False):
+            assert self.texts(axes) == [str(i) for i in range(16)]
+            shown = np.asarray(axes.images[0].get_array())
+            assert np.corrcoef(shown.ravel(), image.numpy().ravel())[0, 1] < -0.999  # ink is dark
+        assert "cut into patches of 2 by 2" in figure.alt
+        assert figure.alt.endswith("a, b, c")
+
+    def test_a_map_is_numbers_and_a_frame_over_the_digit(self, digits):
+        maps = torch.softmax(normal(5, 16), -1).view(5, 4, 4)
+        maps[2, 1, 3] += 0.2
+        figure = plot_over_digit(digits.test_images[0], maps)
+        assert [axes.get_title() for axes in figure.axes] == [f"head {h}" for h in range(5)]
+        for axes, weights in zip(figure.axes, maps, strict=True):
+            assert self.texts(axes) == [f"{w:.2f}" for w in weights.flatten().tolist()]
+            (frame,) = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+            row, column = divmod(int(weights.argmax()), 4)
+            assert frame.get_xy() == (2 * column - 0.5, 2 * row - 0.5)
+            assert axes.images[0].get_array().shape == (8, 8)
+        assert "head 0: most on row" in figure.alt
+
+    def test_each_map_may_have_its_own_digit(self, digits):
+        figure = plot_over_digit(digits.test_images[:2], torch.zeros(2, 4, 4), titles=["x", "y"])
+        first, second = (axes.images[0].get_array() for axes in figure.axes)
+        assert not np.array_equal(first, second)
+
+    def test_a_picture_may_be_given_its_words(self, digits):
+        figure = plot_over_digit(digits.test_images[0], torch.zeros(1, 4, 4), alt="so it is")
+        assert figure.alt == plot_runs({"a": [0.5]}, x_label="x", alt="so it is").alt == "so it is"
+
+    def test_the_digit_stays_visible_under_the_numbers(self, digits):
+        figure = plot_over_digit(digits.test_images[0], torch.full((1, 4, 4), 1 / 16))
+        figure.png()  # lays the texts out
+        (axes,) = figure.axes
+        boxes = [text.get_bbox_patch().get_window_extent() for text in axes.texts]
+        covered = sum(box.width * box.height for box in boxes)
+        assert covered < 0.3 * axes.bbox.width * axes.bbox.height
+
+    def test_spread_shows_every_run(self):
+        figure = plot_runs({"one": [0.2, 0.9], "two": [0.5]}, x_label="share")
+        (axes,) = figure.axes
+        marks = [line for line in axes.lines if line.get_marker() == "o"]
+        assert [list(line.get_xdata()) for line in marks] == [[0.2, 0.9], [0.5]]
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["one", "two"]
+        assert self.texts(axes) == ["0.55", "0.50"]
+        assert figure.alt == "one: 0.20 to 0.90; two: 0.50 to 0.50"
+
+    @pytest.mark.parametrize(
+        ("call", "said"),
+        [
+            (lambda: plot_digits(torch.zeros(8, 8)), r"images must be .*got \(8, 8\)"),
+            (lambda: plot_digits(torch.zeros(9, 8, 8)), "images must be one to eight"),
+            (lambda: plot_digits(torch.zeros(2, 8, 8), titles=["a"]), "titles must be 2"),
+            (lambda: plot_over_digit(torch.zeros(8, 8), torch.zeros(4, 4)), "weights must be"),
+            (lambda: plot_over_digit(torch.zeros(8, 8), -torch.ones(1, 4, 4)), "at least 0"),
+            (lambda: plot_over_digit(torch.zeros(8, 8), 2 * torch.ones(1, 4, 4)), "from 0 to 1"),
+            (lambda: plot_over_digit(torch.zeros(8, 8), torch.zeros(1, 3, 3)), "square grid"),
+            (lambda: plot_over_digit(torch.zeros(2, 8, 8), torch.zeros(3, 4, 4)), "got 2 for 3"),
+            (lambda: plot_runs({}, x_label="x"), "groups must"),
+            (lambda: plot_runs({"a": []}, x_label="x"), "groups"),
+            (lambda: plot_runs({"a": [1.2]}, x_label="x"), "groups"),
+        ],
+    )
+    def test_what_cannot_be_drawn(self, call, said):
+        with pytest.raises(ValueError, match=said):
+            call()
+
+
+class Tables(HTMLParser):
+    """Rows of texts and of attributes of every table in a view."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tables = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag == "td":
+            self.tables[-1][-1].append({"text": "", **dict(attrs)})
+        elif tag == "span" and "style" in dict(attrs) and "ac-bar" not in dict(attrs)["class"]:
+            self.tables[-1][-1][-1]["pill"] = dict(attrs)["class"]
+
+    def handle_data(self, data):
+        if self.tables and self.tables[-1] and self.tables[-1][-1]:
+            self.tables[-1][-1][-1]["text"] += data.strip()
+
+
+class TestExplorer:
+    def test_state_is_what_the_model_says(self, explorer, digits):
+        explorer.controls["image"].value = 2
+        scores, weights = Model(4)(cut_into_patches(digits.test_images[2:3], 2))
+        state = explorer.state
+        assert state["label"] == digits.test_labels[2]
+        assert state["prediction"] == scores.argmax()
+        assert state["right"] is (state["prediction"] == state["label"])
+        assert np.allclose(state["probabilities"], torch.softmax(scores[0], 0))
+        assert np.allclose(state["weights"], weights[0, :, 0, 1:].view(4, 4, 4))
+        assert np.allclose(state["cls_weights"], weights[0, :, 0, 0])
+        assert np.allclose(state["pixels"], digits.test_images[2])
+        json.dumps(state)
+
+    def test_controls(self, explorer):
+        assert list(explorer.controls["num_heads"].options) == [1, 4]
+        assert explorer.controls["num_heads"].value == 4
+        assert [name for name, _ in explorer.controls["image"].options] == [
+            "0: a 7",
+            "1: a 6",
+            "2: a 3",
+        ]
+
+    @pytest.mark.parametrize("num_heads", [1, 4])
+    def test_the_view_shows_digit_and_weights(self, explorer, num_heads):
+        explorer.controls["num_heads"].value = num_heads
+        state = explorer.state
+        probabilities, *maps = Tables(explorer._live.value).tables
+        assert [row[0]["text"] for row in probabilities if row] == [
+            f"{p:.2f}" for p in state["probabilities"]
+        ]
+        assert len(maps) == num_heads
+        for table, weights in zip(maps, state["weights"], strict=True):
+            assert [len(row) for row in table] == [8] * 8
+            for r, c in np.ndindex(8, 8):
+                cell = table[r][c]
+                grey = int(re.search(r"rgb\((\d+),", cell["style"])[1])
+                assert abs(grey - (255 - 225 * state["pixels"][r][c])) <= 0.5
+                weight = weights[r // 2][c // 2]
+                first = r % 2 == c % 2 == 0
+                assert cell["text"] == (f"{weight:.2f}" if first else "")
+                if first:
+                    shade = f"ac-w{round(100 * weight)}" if weight >= 0.05 else "ac-low"
+                    assert cell["pill"] == shade
+
+    def test_it_says_whether_the_model_is_right(self, explorer):
+        explorer.controls["image"].value = 0
+        state = explorer.state
+        assert state["right"] is False
+        assert f"the model says {state['prediction']}<br>✗ wrong, it is a 7" in explorer._live.value
+        assert repr(explorer) == (
+            f"Explorer: 4 heads on image 0: the model says {state['prediction']}, wrong, it is a 7"
+        )
+
+    def test_the_picture_is_of_the_same_state(self, explorer):
+        figure = explorer.figure()
+        assert len(figure.axes) == 4
+        numbers = [text.get_text() for text in figure.axes[1].texts]
+        assert numbers == [f"{w:.2f}" for row in explorer.state["weights"][1] for w in row]
+        assert "image/png" in explorer._repr_mimebundle_()[0]
+
+    def test_later_changes_of_the_images_change_nothing(self, digits):
+        images = digits.test_images[:2].clone()
+        explorer = explore_digits({1: Model(1)}, images, digits.test_labels[:2])
+        before = dict(explorer.state)
+        images.zero_()
+        explorer.controls["image"].value = 1
+        explorer.controls["image"].value = 0
+        assert explorer.state == before
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"models": {}}, "models must be"),
+            ({"models": Model(2)}, "models must be"),
+            ({"models": {3: Model(2)}}, r"models\[3\] must return"),
+            ({"images": torch.zeros(8, 8)}, "images must be"),
+            ({"labels": torch.zeros(4)}, "labels must be .* got 4 for 3"),
+            ({"num_heads": 3}, "num_heads=3 has no model; there are 2"),
+        ],
+    )
+    def test_what_does_not_fit(self, change, said):
+        arguments = {"models": {2: Model(2)}, "images": torch.zeros(3, 8, 8)}
+        arguments |= {"labels": torch.zeros(3)} | change
+        with pytest.raises(ValueError, match=said):
+            explore_digits(**arguments)
+
+
+# --- the exercises: one solution each, with a switch for each mistake -----------------------------
+
+
+def cut(*bugs):
+    def fn(images, size):
+        n, side, _ = images.shape
+        grid = side // size
+        x = images.view(n, grid, size, grid, size).permute(0, 1, 3, 2, 4)
+        if "patches-are-runs-of-pixels" in bugs:
+            x = images.view(n, grid, grid, size, size)
+        if "patches-from-afar" in bugs:
+            x = images.view(n, size, grid, size, grid).permute(0, 2, 4, 1, 3)
+        if "other-axes-swapped" in bugs:
+            x = images.view(n, grid, size, grid, size).transpose(1, 2)
+        if "patches-column-by-column" in bugs:
+            x = x.permute(0, 2, 1, 3, 4)
+        if "pixels-column-by-column" in bugs:
+            x = x.permute(0, 1, 2, 4, 3)
+        x = x.reshape(n, grid * grid, size * size)
+        if "patches-and-pixels-swapped" in bugs:
+            x = x.transpose(1, 2)
+        if "patches-of-all-images-in-one-row" in bugs:
+            x = x.reshape(-1, x.shape[-1])
+        return x
+
+    return fn
+
+
+def places(*bugs):
+    def fn(tokens, cls, positions):
+        first = cls.repeat(len(tokens), 1, 1)
+        if "cls-forgotten" in bugs:
+            return tokens + positions[1:]
+        if "cls-without-position" in bugs:
+            return torch.cat([first, tokens + positions[: tokens.shape[1]]], dim=1)
+        parts = [tokens, first] if "cls-at-the-end" in bugs else [first, tokens]
+        x = torch.cat(parts, dim=1)
+        if "positions-left-out" in bugs:
+            return x
+        if "positions-shifted" in bugs:
+            positions = torch.cat([positions[-1:], positions[:-1]])
+        if "positions-along-the-batch" in bugs:
+            return x + positions.unsqueeze(1)
+        if "positions-beside" in bugs:
+            return torch.cat([x, positions.repeat(len(x), 1, 1)], dim=2)
+        return x + positions
+
+    return fn
+
+
+def maps(*bugs):
+    def fn(weights):
+        row = weights[:, :, 0]
+        if "column-of-cls" in bugs:
+            row = weights[:, :, :, 0]
+        if "rows-averaged" in bugs:
+            row = weights.mean(dim=2)
+        if "row-of-a-patch" in bugs:
+            row = weights[:, :, 1]
+        if "last-row" in bugs:
+            row = weights[:, :, -1]
+        row = row[:, :, :-1] if "cls-left-in" in bugs else row[:, :, 1:]
+        if "maps-made-to-sum-to-one" in bugs:
+            row = row / row.sum(dim=-1, keepdim=True)
+        if "maps-divided-by-their-largest" in bugs:
+            row = row / row.max(dim=-1, keepdim=True).values
+        if "cls-maps-averaged" in bugs:
+            row = row.mean(dim=1)
+        grid = math.isqrt(row.shape[-1])
+        laid = row.reshape(*row.shape[:-1], grid, grid)
+        return laid.transpose(-1, -2) if "maps-turned" in bugs else laid
+
+    return fn
+
+
+EXERCISES = {
+    "cut_into_patches": (check_cut_into_patches, cut, mistakes.CUT_INTO_PATCHES),
+    "add_places": (check_add_places, places, mistakes.ADD_PLACES),
+    "cls_maps": (check_cls_maps, maps, mistakes.CLS_MAPS),
+}
+
+
+def slips(steps) -> list[str]:
+    return list(
+        dict.fromkeys(m.id for m in mistakes.MISTAKES if m.step in steps and m.step != "order")
+    )
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+class TestExercise:
+    def test_a_right_answer_passes(self, name, capsys):
+        check, solution, _ = EXERCISES[name]
+        assert check(solution()) is True
+        assert capsys.readouterr().out.startswith(f"✓ {name}: right on 3 inputs")
+
+    def test_a_stub_is_not_attempted(self, name, capsys):
+        def stub(*args):
+            raise NotImplementedError
+
+        assert EXERCISES[name][0](stub) is False
+        assert capsys.readouterr().out == f"○ {name}: not attempted yet\n"
+
+    def test_an_unknown_mistake_is_not_named(self, name):
+        check, solution, _ = EXERCISES[name]
+        with pytest.raises(CheckFailed, match="no known mistake") as failed:
+            check(lambda *args: 2 * solution()(*args))
+        assert failed.value.mistakes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "bug"),
+    [(name, bug) for name, (*_, steps) in EXERCISES.items() for bug in slips(steps)],
+)
+def test_every_mistake_alone_is_named(name, bug):
+    check, solution, _ = EXERCISES[name]
+    with pytest.raises(CheckFailed) as failed:
+        check(solution(bug))
+    assert failed.value.explanations == ((bug,),)
+
+
+@pytest.mark.parametrize(
+    ("name", "bugs"),
+    [
+        ("cut_into_patches", ("patches-column-by-column", "pixels-column-by-column")),
+        ("cut_into_patches", ("patches-from-afar", "patches-and-pixels-swapped")),
+        ("add_places", ("cls-at-the-end", "positions-left-out")),
+        ("cls_maps", ("column-of-cls", "cls-maps-averaged", "maps-turned")),
+        ("cls_maps", ("cls-left-in", "maps-made-to-sum-to-one")),
+    ],
+)
+def test_mistakes_at_once_are_named(name, bugs):
+    check, solution, _ = EXERCISES[name]
+    with pytest.raises(CheckFailed) as failed:
+        check(solution(*bugs))
+    assert set(failed.value.mistakes) == set(bugs)
+
+
+@pytest.mark.parametrize("pair", [(1, 2), (1, 3), (1, 4), (2, 4), (3, 4)])
+def test_any_other_swap_of_axes_is_named(pair):
+    def fn(images, size):
+        n, side, _ = images.shape
+        x = images.view(n, side // size, size, side // size, size)
+        return x.transpose(*pair).reshape(n, -1, size * size)
+
+    with pytest.raises(CheckFailed) as failed:
+        check_cut_into_patches(fn)
+    assert failed.value.explanations == (("other-axes-swapped",),)
+
+
+def test_a_mean_over_the_patches_alone_is_named():
+    with pytest.raises(CheckFailed) as failed:
+        check_cls_maps(lambda w: maps()(w[:, :, 1:].mean(2, keepdim=True)))
+    assert failed.value.explanations == (("rows-averaged",),)
+
+
+def test_what_belongs_to_no_sample_mixes_none():
+    """The vectors cls and positions are the same for all samples: to change them is no leak."""
+    with pytest.raises(CheckFailed, match="no known mistake") as failed:
+        check_add_places(lambda tokens, cls, positions: places()(tokens, cls, positions) + 1)
+    assert "samples mix" not in str(failed.value)
+
+
+class TestOtherWays:
+    def test_numpy_cuts_too(self):
+        def fn(images, size):
+            n, side, _ = images.shape
+            x = images.numpy().reshape(n, side // size, size, side // size, size).swapaxes(2, 3)
+            return torch.from_numpy(x.reshape(n, -1, size * size))
+
+        assert check_cut_into_patches(fn) is True
+
+    def test_unfold_cuts_too(self):
+        def fn(images, size):
+            x = images.unfold(1, size, size).unfold(2, size, size)
+            return x.reshape(len(images), -1, size * size)
+
+        assert check_cut_into_patches(fn) is True
+
+    def test_a_loop_cuts_too(self):
+        def fn(images, size):
+            grid = range(0, images.shape[1], size)
+            squares = [images[:, r : r + size, c : c + size].flatten(1) for r in grid for c in grid]
+            return torch.stack(squares, dim=1)
+
+        assert check_cut_into_patches(fn) is True
+
+    def test_a_fixed_size_is_noticed(self):
+        with pytest.raises(CheckFailed, match="is a size fixed in your code"):
+            check_cut_into_patches(lambda images, size: cut()(images, 2))
+
+    def test_positions_may_come_in_two_parts(self):
+        def fn(tokens, cls, positions):
+            first = (cls + positions[0]).expand(len(tokens), 1, -1)
+            return torch.cat([first, tokens + positions[1:]], dim=1)
+
+        assert check_add_places(fn) is True
+
+    def test_the_other_half_of_positions_is_named_too(self):
+        def fn(tokens, cls, positions):
+            return torch.cat([cls.repeat(len(tokens), 1, 1), tokens + positions[1:]], dim=1)
+
+        with pytest.raises(CheckFailed) as failed:
+            check_add_places(fn)
+        assert failed.value.mistakes == ("cls-without-position",)

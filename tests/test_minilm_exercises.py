@@ -1,0 +1,216 @@
+"""The exercises of lesson 8: right answers pass, and each wrong one is named."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from course_utils import mistakes
+from course_utils.checks import CheckFailed
+from course_utils.exercises import check_mean_pool, check_previous_token, check_remove_head
+
+
+def mean_pool(*bugs):
+    def fn(x, mask):
+        if "pads-averaged-in" in bugs:
+            mask = mask | True
+        if "pads-alone-averaged" in bugs:
+            mask = ~mask
+        if "tokens-normalised-first" in bugs:
+            x = x / x.norm(dim=-1, keepdim=True)
+        summed = (x * mask.unsqueeze(-1)).sum(dim=1)
+        count = mask.sum(dim=1, keepdim=True)
+        if "divided-by-length" in bugs:
+            count = x.shape[1]
+        if "divided-by-all-tokens" in bugs:
+            count = mask.sum()
+        mean = summed if "pooled-as-a-sum" in bugs else summed / count
+        if "cls-taken" in bugs:
+            mean = x[:, 0]
+        unit = mean / mean.norm(dim=-1, keepdim=True)
+        if "unit-over-batch" in bugs:
+            unit = mean / mean.norm(dim=0)
+        if "unit-of-all-sentences" in bugs:
+            unit = mean / mean.norm()
+        if "divided-by-square" in bugs:
+            unit = mean / (mean**2).sum(-1, keepdim=True)
+        return mean, mean if "not-normalised" in bugs else unit
+
+    return fn
+
+
+def remove_head(*bugs):
+    def fn(weight, bias, num_heads, head):
+        width = len(weight) // num_heads
+        if "counts-heads-from-1" in bugs:
+            head -= 1
+        if "always-head-0" in bugs:
+            head = 0
+        own = torch.arange(head * width, (head + 1) * width)
+        if "block-interleaved" in bugs:
+            own = torch.arange(head, len(weight), num_heads)
+        if "block-as-wide-as-head-count" in bugs:
+            own = torch.arange(head * num_heads, (head + 1) * num_heads)
+        if "block-of-one-feature" in bugs:
+            own = torch.tensor([head])
+        if "block-open-at-one-end" in bugs:
+            own = torch.arange(head * width, len(weight))
+        cleared, kept = weight.clone(), bias.clone()
+        if "rows-cleared" in bugs:
+            cleared[own] = 0
+        elif "square-cleared" in bugs:
+            cleared[own[:, None], own] = 0
+        else:
+            cleared[:, own] = 0
+        if "rows-and-columns-cleared" in bugs:
+            cleared[own] = 0
+        if "others-cleared" in bugs:
+            cleared = torch.zeros_like(weight)
+            cleared[:, own] = weight[:, own]
+        if "bias-cleared" in bugs:
+            kept = kept * 0
+        if "block-of-bias-cleared" in bugs:
+            kept[own] = 0
+        return cleared, kept
+
+    return fn
+
+
+def previous_token(*bugs):
+    def fn(weights):
+        _, _, length, _ = weights.shape
+        steps = [weights[:, :, i, i - 1] for i in range(1, length)]
+        if "next-token-scored" in bugs:
+            steps = [weights[:, :, i, i + 1] for i in range(length - 1)]
+        if "own-token-scored" in bugs:
+            steps = [weights[:, :, i, i] for i in range(length)]
+        if "first-column-scored" in bugs:
+            steps = [weights[:, :, i, 0] for i in range(1, length)]
+        if "first-query-wraps" in bugs:
+            steps = [weights[:, :, i, i - 1] for i in range(length)]
+        each = torch.stack(steps, dim=-1)
+        if "diagonal-of-wrong-axes" in bugs:
+            each = torch.diagonal(weights, -1)
+        scores = each.mean(-1)
+        if "first-query-counted" in bugs:
+            scores = each.sum(-1) / length
+        if "queries-added-up" in bugs:
+            scores = each.sum(-1)
+        if "largest-query-taken" in bugs:
+            scores = each.max(-1).values
+        if "samples-kept-apart" in bugs:
+            return scores
+        if "all-averaged" in bugs:
+            return scores.mean()
+        if "samples-added-up" in bugs:
+            return scores.sum(0)
+        return scores.mean(1 if "heads-averaged-away" in bugs else 0)
+
+    return fn
+
+
+EXERCISES = {
+    "mean_pool": (check_mean_pool, mean_pool, mistakes.MEAN_POOL),
+    "remove_head": (check_remove_head, remove_head, mistakes.REMOVE_HEAD),
+    "previous_token": (check_previous_token, previous_token, mistakes.PREVIOUS_TOKEN),
+}
+SLIPS = [
+    (name, bug)
+    for name, (*_, steps) in EXERCISES.items()
+    for bug in dict.fromkeys(m.id for m in mistakes.MISTAKES if m.step in steps[1:])
+]
+
+
+class TestRight:
+    @pytest.mark.parametrize("name", EXERCISES)
+    def test_passes(self, name, capsys):
+        check, solution, _ = EXERCISES[name]
+        assert check(solution()) is True
+        assert capsys.readouterr().out.startswith(f"✓ {name}: right on 3 inputs ")
+
+    @pytest.mark.parametrize("name", EXERCISES)
+    def test_stub_is_not_attempted(self, name, capsys):
+        def stub(*args):
+            raise NotImplementedError
+
+        assert EXERCISES[name][0](stub) is False
+        assert capsys.readouterr().out == f"○ {name}: not attempted yet\n"
+
+    def test_other_ways(self):
+        def pool(x, mask):
+            hidden = x.masked_fill(~mask[..., None], torch.nan)
+            mean = hidden.nanmean(1)
+            return mean, F.normalize(mean, dim=1)
+
+        def remove(weight, bias, num_heads, head):
+            keep = torch.ones(num_heads)
+            keep[head] = 0
+            return weight * keep.repeat_interleave(len(bias) // num_heads), bias
+
+        assert check_mean_pool(pool)
+        assert check_remove_head(remove)
+        assert check_previous_token(lambda w: w.diagonal(-1, 2, 3).mean((0, 2)))
+
+
+class TestWrong:
+    @pytest.mark.parametrize(("name", "bug"), SLIPS)
+    def test_every_mistake_alone_is_named(self, name, bug):
+        check, solution, _ = EXERCISES[name]
+        with pytest.raises(CheckFailed) as failed:
+            check(solution(bug))
+        assert failed.value.explanations == ((bug,),)
+
+    @pytest.mark.parametrize(
+        ("name", "bugs"),
+        [
+            ("mean_pool", ("pads-averaged-in", "not-normalised")),
+            ("mean_pool", ("divided-by-length", "unit-over-batch")),
+            ("remove_head", ("rows-cleared", "bias-cleared")),
+            ("remove_head", ("block-interleaved", "rows-cleared", "block-of-bias-cleared")),
+            ("previous_token", ("next-token-scored", "first-query-counted")),
+            ("previous_token", ("next-token-scored", "samples-kept-apart")),
+        ],
+    )
+    def test_mistakes_at_once_are_named(self, name, bugs):
+        check, solution, _ = EXERCISES[name]
+        with pytest.raises(CheckFailed) as failed:
+            check(solution(*bugs))
+        assert set(failed.value.mistakes) == set(bugs)
+
+    def test_a_block_that_begins_at_0_is_named_too(self):
+        def fn(weight, bias, num_heads, head):
+            cleared = weight.clone()
+            cleared[:, : (head + 1) * len(bias) // num_heads] = 0
+            return cleared, bias
+
+        with pytest.raises(CheckFailed) as failed:
+            check_remove_head(fn)
+        assert failed.value.explanations == (("block-open-at-one-end",),)
+
+    def test_the_results_are_called_by_their_names(self):
+        with pytest.raises(CheckFailed, match="only one result came back; expected mean, unit"):
+            check_mean_pool(lambda x, mask: mean_pool()(x, mask)[1])
+
+    def test_heads_counted_from_1_in_a_slice(self):
+        def fn(weight, bias, num_heads, head):
+            width = len(bias) // num_heads
+            cleared = weight.clone()
+            cleared[:, (head - 1) * width : head * width] = 0
+            return cleared, bias
+
+        with pytest.raises(CheckFailed) as failed:
+            check_remove_head(fn)
+        assert failed.value.explanations == (("counts-heads-from-1",),)
+
+    def test_clearing_in_place_is_noticed(self):
+        def fn(weight, bias, num_heads, head):
+            width = len(bias) // num_heads
+            weight[:, head * width : (head + 1) * width] = 0
+            return weight, bias
+
+        with pytest.raises(CheckFailed, match="changes its input weight in place"):
+            check_remove_head(fn)
+
+    def test_an_average_over_the_heads_first_is_named(self):
+        with pytest.raises(CheckFailed) as failed:
+            check_previous_token(lambda w: w.mean(1).diagonal(-1, 1, 2).mean())
+        assert failed.value.explanations == (("all-averaged",),)
