@@ -357,5 +357,6 @@ def _radio(choices: Sequence[str]) -> widgets.RadioButtons:
 
 def _html(text: str) -> str:
     """A text as HTML: everything escaped, `code` as code, an empty line between paragraphs."""
+    text = text.encode(errors="backslashreplace").decode()  # half a surrogate pair cannot be sent
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text.strip()))
     return "".join(f"<p>{part}</p>" for part in text.split("\n\n") if part)

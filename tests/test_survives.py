@@ -106,6 +106,7 @@ def test_every_kernel_of_the_course_says_it():
     assert targets[f"course_utils/{name}"] == f"etc/ipython/{name}"
 
 
+@pytest.mark.skipif(not os.environ.get("CI"), reason="two kernels take ten seconds; CI has them")
 def test_a_kernel_that_is_restarted_in_the_middle():
     """Going on gives NameErrors that lead back; from the top, all is as before."""
     path = LESSONS[2]
