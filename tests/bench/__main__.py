@@ -43,19 +43,6 @@ HEADLINES = (
     "forward and backward, weights on, L = 256, H = 4",
     "make test, in seconds",
 )
-WHY = """
-### What is missed, and why
-
-- **Four times quicker than interact + pyplot**: here the echo slider itself, which shows one number, is not. What is
-  left of a move is the way to the kernel and back and two frames of the browser.
-- **The last picture within two echoes of a held key**: the echo slider needs as long. A widget sends its next value when
-  the one before has been answered, so the last key waits for one answer and then gets its own.
-- **The layer at L = 16**: one call takes about a millisecond there, and checking shapes and dtypes is part of it.
-- **Memory of lessons 2 and 4**: lesson 2 goes backward through torch and draws 10,000 long vectors, lesson 4 counts
-  multiply-adds with torch's own counter. The first touches 40 MB of torch that a bare import leaves alone, the second
-  imports 70 MB.
-- **The suite**: three lessons train or load a real model, and the tests of the helpers take as long as the lessons.
-"""
 MARK = "<!-- make bench -->"
 BUDGET = 600  # seconds; parts that would start later are left out, and the table says so
 
@@ -96,7 +83,7 @@ def main() -> None:
     )
     print(table)
     if not asked.quick and not asked.parts:
-        (HERE / "results.md").write_text(f"# What `make bench` measured\n\n{table}{WHY}")
+        (HERE / "results.md").write_text(f"# What `make bench` measured\n\n{table}")
         readme = HERE.parents[1] / "README.md"
         chosen = [replace(row, section="") for row in rows if row.what in HEADLINES]
         lines = as_markdown(chosen).replace("\n### \n", "", 1).strip()
