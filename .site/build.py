@@ -142,7 +142,9 @@ def main(target: Path) -> None:
             ".github/explorer.png", "explorer.png"
         )
         others = [path.stem for path in sorted(ROOT.glob("*.md")) if path.stem != "README"]
-        pages = "\n".join([*(path.stem for path in lessons), "mistakes", *reversed(others)])
+        bench = "tests/bench/results", "tests/bench/why"
+        titles = [*(path.stem for path in lessons), "mistakes", *reversed(others), *bench]
+        pages = "\n".join(titles)
         for name in others:
             text = (ROOT / f"{name}.md").read_text()
             text = text.replace("](README.md", "](index.md").replace("](notebooks/", "](")
@@ -151,6 +153,9 @@ def main(target: Path) -> None:
         for file in (".github/explorer.png", "notebooks/mistakes.md", "LICENSE"):
             shutil.copy(ROOT / file, source)
         shutil.copytree(ROOT / ".hub", source / ".hub")  # TEACHING links to a file in it
+        (source / "tests" / "bench").mkdir(parents=True)
+        for page in bench:
+            shutil.copy(ROOT / f"{page}.md", source / f"{page}.md")
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
         environment = {**os.environ, "PYTHONPATH": str(HERE)}
         # MyST-NB puts a folder of its own next to the pages, so they are made elsewhere at first.

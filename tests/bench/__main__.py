@@ -86,7 +86,7 @@ def main() -> None:
         (HERE / "results.md").write_text(f"# What `make bench` measured\n\n{table}")
         readme = HERE.parents[1] / "README.md"
         chosen = [replace(row, section="") for row in rows if row.what in HEADLINES]
-        lines = as_markdown(chosen).replace("\n### \n", "", 1).strip()
+        lines = as_markdown(chosen).replace("\n## \n", "", 1).strip()
         text = f"{MARK}\nMeasured on {datetime.date.today()}: {machine()}.\n\n{lines}\n{MARK}"
         old = readme.read_text()
         readme.write_text(re.sub(f"{MARK}.*{MARK}", lambda _: text, old, flags=re.DOTALL))

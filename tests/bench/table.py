@@ -51,7 +51,7 @@ def as_markdown(rows: Sequence[Row]) -> str:
     lines = []
     for section in dict.fromkeys(row.section for row in rows):
         lines += [
-            f"\n### {section}\n",
+            f"\n## {section}\n",
             "| | median | quartiles | goal | |",
             "|---|---|---|---|---|",
         ]
