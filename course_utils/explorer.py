@@ -225,10 +225,11 @@ def heat_tables(
     names = [token_html(token) for token in rows]
     queries, keys = ([_whole_token(t) for t in tokens] for tokens in (rows, columns))
     # About as large as the table will be: the browser leaves out those that are out of sight.
-    longest = max(len(display_token(token)) for token in columns)
-    widths = [35 if upright else max(35, 7 * len(display_token(token)) + 6) for token in columns]
-    width = 28 + 7 * max(8, *(len(display_token(token)) for token in rows)) + sum(widths)
-    height = 22 * len(rows) + 50 + (7 * longest if upright else 0)
+    lengths = [len(display_token(token)) for token in columns]
+    longest_row = max(len(display_token(token)) for token in rows)
+    widths = [35 if upright else max(35, 7 * length + 6) for length in lengths]
+    width = 28 + 7 * max(8, longest_row) + sum(widths)
+    height = 22 * len(rows) + 50 + (7 * max(lengths) if upright else 0)
     size = f"contain-intrinsic-size:{width}px {height}px"
     kind = "ac ac-map ac-upright" if upright else "ac ac-map"
     tables = []
@@ -250,13 +251,19 @@ def heat_tables(
     return tables
 
 
+@cache
+def _palette() -> list[int]:
+    """Red, green and blue of the shades of 0.00 to 1.00, one after the other."""
+    return [int(back[i : i + 2], 16) for back, _ in ramp(101) for i in (1, 3, 5)]
+
+
 def _small_map(title: str, weights: list, rows: Sequence[str], columns: Sequence[str]) -> str:
     """A map in colours alone, under its largest weight in words."""
     largest, i, j = max((w, i, j) for i, row in enumerate(weights) for j, w in enumerate(row))
     words = f"most {largest:.2f}: {token_html(rows[i])} → {token_html(columns[j])}"
     shades = np.rint(100 * np.array(weights)).clip(0, 100).astype(np.uint8)
     picture = Image.fromarray(shades).convert("P")
-    picture.putpalette([int(back[i : i + 2], 16) for back, _ in ramp(101) for i in (1, 3, 5)])
+    picture.putpalette(_palette())
     picture.save(png := io.BytesIO(), "PNG", compress_level=1)
     height, width = shades.shape
     source = f"data:image/png;base64,{base64.b64encode(png.getvalue()).decode()}"
