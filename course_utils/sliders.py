@@ -440,9 +440,7 @@ def explore_heads(
         }
 
     def titles(state: dict) -> list[str]:
-        if state["averaged"]:
-            return [f"mean of {count_of(state['num_heads'], 'head')}"]
-        return [f"head {head}" for head in range(state["num_heads"])]
+        return _titles(state["num_heads"], state["averaged"])
 
     def view(state: dict) -> str:
         low, high = state["row_sums"]
@@ -573,9 +571,7 @@ def explore_masks(
         return names[: state["length"]] + ["pad"] * (seq_len - state["length"])
 
     def titles(state: dict) -> list[str]:
-        if state["averaged"]:
-            return [f"mean of {count_of(num_heads, 'head')}"]
-        return [f"head {head}" for head in range(num_heads)]
+        return _titles(num_heads, state["averaged"])
 
     def blind_rows(state: dict, name: Callable[[str], str]) -> str:
         if len(state["blind"]) == seq_len:
@@ -868,6 +864,13 @@ def _check_finite(name: str, x: Tensor) -> None:
     bad = x[~x.isfinite()]
     if len(bad):
         raise ValueError(f"{name} must be finite numbers, got {bad[0].item()}")
+
+
+def _titles(num_heads: int, averaged: bool) -> list[str]:
+    """The captions of the maps of a layer."""
+    if averaged:
+        return [f"mean of {count_of(num_heads, 'head')}"]
+    return [f"head {head}" for head in range(num_heads)]
 
 
 def _split_strip(features: list[list[int]], caption: str) -> str:

@@ -8,15 +8,11 @@ from pathlib import Path
 import nbformat
 
 # The harness of the browser tests.
-from conftest import NOTEBOOKS, Lab, Tab, find_chromium
+from conftest import FLAGS, NOTEBOOKS, Lab, Tab, find_chromium
 from playwright.sync_api import TimeoutError, sync_playwright
 from table import Row, quartiles
 
 SECTION = "Slider to pixels"
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
-    "--disable-background-networking --disable-component-update"
-)
 
 SETUP = """
 import matplotlib.pyplot as plt, torch, ipywidgets as widgets
@@ -239,7 +235,7 @@ def measure(quick: bool) -> list[Row]:
         return [Row(SECTION, "everything", None, note="there is no Chromium")]
     rows = []
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS.split())
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         bench = Bench(browser, Path(folder))
         try:
             found = {name: bench.moves(name, count_of(name, quick)) for name in SUBJECTS}
@@ -287,7 +283,7 @@ def measure_first_lesson(quick: bool) -> list[Row]:
         return [Row(section, "make lab until lesson 1 is there", None, note="there is no Chromium")]
     found = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS.split())
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         for _ in range(1 if quick else 3):
             with tempfile.TemporaryDirectory() as folder:
                 start = time.perf_counter()

@@ -28,6 +28,10 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PATIENCE = 180  # seconds; only a failure waits that long
 
+FLAGS = (  # of Chromium: it runs as root here, and asks for nothing by itself
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
 NO_CHROMIUM = (
     "The browser tests need Chromium: on Debian run `apt-get install chromium`, elsewhere set "
     "CHROMIUM=/path/to/chrome."
@@ -141,12 +145,8 @@ def chromium():
     executable = find_chromium()
     if executable is None:
         pytest.fail(NO_CHROMIUM, pytrace=False)
-    flags = (
-        "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
-        "--disable-background-networking --disable-component-update"
-    )
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=flags.split())
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         yield browser
         browser.close()
 
