@@ -339,25 +339,30 @@ def _log_axes(
     axes.set_xticks(x, [f"{tick:g}" for tick in x])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
-    axes.set_xlabel(**_drawable(check_text("x_label", x_label), "xlabel"))
-    axes.set_ylabel(**_drawable(check_text("y_label", y_label), "ylabel"))
-    axes.set_title(**_drawable(check_text("title", "" if title is None else title)))
+    _label_axes(axes, x_label, y_label, title)
     return figure, axes, x
 
 
-def _check_series(name: str, series: Mapping) -> None:
-    if not isinstance(series, Mapping) or not 1 <= len(series) <= 5:
+def _label_axes(axes: Axes, x_label: str, y_label: str, title: str | None) -> None:
+    axes.set_xlabel(**_drawable(check_text("x_label", x_label), "xlabel"))
+    axes.set_ylabel(**_drawable(check_text("y_label", y_label), "ylabel"))
+    axes.set_title(**_drawable(check_text("title", "" if title is None else title)))
+
+
+def _check_series(name: str, series: Mapping, most: int = 5) -> None:
+    if not isinstance(series, Mapping) or not 1 <= len(series) <= most:
         came = len(series) if isinstance(series, Mapping) else type(series).__name__
+        limit = {5: "five", 6: "six"}[most]
         raise ValueError(
-            f"{name} must be one to five, by name, so that each has its marker; got {came}"
+            f"{name} must be one to {limit}, by name, so that each has its marker; got {came}"
         )
     for key in series:
         check_text(f"each name in {name}", key)
 
 
-def _name_lines(axes: Axes, lines: list, names: Iterable[str]) -> None:
+def _name_lines(where: Axes | Figure, lines: list, names: Iterable[str], **look) -> None:
     """A legend of any names: one that starts with "_" would be left out otherwise."""
-    texts = axes.legend(lines, [" "] * len(lines)).get_texts()
+    texts = where.legend(lines, [" "] * len(lines), **look).get_texts()
     for text, name in zip(texts, names, strict=True):
         text.set(**_drawable(visible_token(name), "text"))
 
@@ -388,16 +393,13 @@ def plot_points(
         ValueError: no group or more than six, x and y of different lengths, or numbers that the
             axes cannot show.
     """
-    if not 1 <= len(groups) <= 6:
-        raise ValueError(
-            f"groups must be one to six, so that each has its marker; got {len(groups)}"
-        )
+    _check_series("groups", groups, most=6)
     figure = CourseFigure(figsize=(7.5, 4.4))
     axes = figure.subplots()
     colours = matplotlib.colormaps["cividis"](np.linspace(0, 0.95, len(groups)))
-    described = []
+    points, described = [], []
     for (name, pair), marker, colour in zip(groups.items(), "osD^vX", colours, strict=False):
-        x, y = (np.asarray(values, dtype=float) for values in pair)
+        x, y = (check_numbers(f"groups[{name!r}]", values, "as x and y") for values in pair)
         if x.ndim != 1 or x.shape != y.shape or not x.size:
             raise ValueError(
                 f"groups[{name!r}] must hold as many x as y, at least one; got {x.shape} and "
@@ -406,33 +408,31 @@ def plot_points(
         if not (np.isfinite(x) & np.isfinite(y)).all() or (log_y and y.min() <= 0):
             above = ", and y above 0 for log_y" if log_y else ""
             raise ValueError(f"groups[{name!r}] must be finite numbers{above}; got y {y.tolist()}")
-        axes.scatter(x, y, marker=marker, color=colour, edgecolor="black", linewidth=0.5, s=40)
-        axes.collections[-1].set_label(name)
+        look = {"marker": marker, "color": colour, "edgecolor": "black", "linewidth": 0.5}
+        points.append(axes.scatter(x, y, s=40, **look))
         described.append(
-            f"{name}: {count_of(x.size, 'point')}, x {x.min():.2g} to {x.max():.2g}, "
-            f"y {y.min():.2g} to {y.max():.2g}"
+            f"{visible_token(name)}: {count_of(x.size, 'point')}, "
+            f"x {x.min():.2g} to {x.max():.2g}, y {y.min():.2g} to {y.max():.2g}"
         )
     for text, where in (names or {}).items():
-        label = _drawable(text)
-        label.pop("label")
         axes.annotate(
-            text,
-            where,
+            **_drawable(visible_token(check_text("each text in names", text)), "text"),
+            xy=where,
             xytext=(18, 7),
             textcoords="offset points",
             fontsize=_TICK_SIZE,
             arrowprops={"arrowstyle": "-", "linewidth": 0.8},  # a line says which point is meant
-            **label,
         )
     if log_y:
         axes.set_yscale("log")
     axes.margins(0.14, 0.1)  # room for the names
-    axes.set(xlabel=x_label, ylabel=y_label)
-    if title is not None:
-        axes.set_title(title)
+    _label_axes(axes, x_label, y_label, title)
     axes.grid(alpha=0.3)
-    figure.legend(loc="outside right center", frameon=False)
-    figure.alt = f"{title or y_label}; {y_label} against {x_label}; {'; '.join(described)}"
+    _name_lines(figure, points, groups, loc="outside right center", frameon=False)
+    figure.alt = (
+        f"{one_line(title or y_label)}; {one_line(y_label)} against {one_line(x_label)}; "
+        f"{'; '.join(described)}"
+    )
     return figure
 
 

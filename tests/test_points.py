@@ -23,6 +23,14 @@ class TestPoints:
         assert axes.get_yscale() == "log"
         assert axes.get_title() == "Points"
 
+    def test_any_text_is_drawn_as_it_is(self):
+        figure = draw({"_a $x$": ([1], [2])}, title="$y$", names={"_b $z$": (1, 2)})
+        (axes,) = figure.axes
+        (legend,), (beside,) = figure.legends[0].get_texts(), axes.texts
+        assert [t.get_text() for t in (legend, beside, axes.title)] == ["_a $x$", "_b $z$", "$y$"]
+        assert not any(t.get_parse_math() for t in (legend, beside, axes.title))
+        assert "_a $x$: 1 point" in figure.alt
+
     def test_groups_differ_in_more_than_colour(self):
         (axes,) = draw().axes
         first, second = (collection.get_paths()[0] for collection in axes.collections)
@@ -49,6 +57,9 @@ class TestPoints:
             ({str(i): ([1], [1]) for i in range(7)}, {}, "groups must be one to six.*got 7"),
             ({"a": ([1, 2], [1])}, {}, r"groups\['a'\] must hold as many x as y"),
             ({"a": ([], [])}, {}, r"groups\['a'\] must hold as many x as y, at least one"),
+            ([([1], [1])], {}, "groups must be one to six, by name.*got list"),
+            ({"a": (["x"], [1])}, {}, r"groups\['a'\] must be numbers"),
+            ({"a": ([1], [1])}, {"title": 5}, "title must be a string, got 5"),
             ({"a": ([1], [float("nan")])}, {}, r"groups\['a'\] must be finite numbers; got"),
             ({"a": ([1], [0])}, {"log_y": True}, "finite numbers, and y above 0 for log_y"),
         ],
