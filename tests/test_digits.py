@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.patches import Rectangle
+from naming import each_slip, failure_of
 
 from course_utils import mistakes
 from course_utils.checks import CheckFailed
@@ -408,12 +409,6 @@ EXERCISES = {
 }
 
 
-def slips(steps) -> list[str]:
-    return list(
-        dict.fromkeys(m.id for m in mistakes.MISTAKES if m.step in steps and m.step != "order")
-    )
-
-
 @pytest.mark.parametrize("name", EXERCISES)
 class TestExercise:
     def test_a_right_answer_passes(self, name, capsys):
@@ -435,15 +430,9 @@ class TestExercise:
         assert failed.value.mistakes == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "bug"),
-    [(name, bug) for name, (*_, steps) in EXERCISES.items() for bug in slips(steps)],
-)
+@pytest.mark.parametrize(("name", "bug"), each_slip(EXERCISES))
 def test_every_mistake_alone_is_named(name, bug):
-    check, solution, _ = EXERCISES[name]
-    with pytest.raises(CheckFailed) as failed:
-        check(solution(bug))
-    assert failed.value.explanations == ((bug,),)
+    assert failure_of(EXERCISES[name], bug).explanations == ((bug,),)
 
 
 @pytest.mark.parametrize(
@@ -457,10 +446,7 @@ def test_every_mistake_alone_is_named(name, bug):
     ],
 )
 def test_mistakes_at_once_are_named(name, bugs):
-    check, solution, _ = EXERCISES[name]
-    with pytest.raises(CheckFailed) as failed:
-        check(solution(*bugs))
-    assert set(failed.value.mistakes) == set(bugs)
+    assert set(failure_of(EXERCISES[name], *bugs).mistakes) == set(bugs)
 
 
 @pytest.mark.parametrize("pair", [(1, 2), (1, 3), (1, 4), (2, 4), (3, 4)])

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from naming import each_slip, failure_of
 from torch import nn
 from torch.nn import functional as F
 
@@ -157,12 +158,6 @@ EXERCISES = {
 }
 
 
-def slips(steps) -> list[str]:
-    return list(
-        dict.fromkeys(m.id for m in mistakes.MISTAKES if m.step in steps and m.step != "order")
-    )
-
-
 # --- Right ----------------------------------------------------------------------------------------
 
 
@@ -213,15 +208,9 @@ def test_a_scale_may_be_a_tensor():
 # --- Wrong ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "bug"),
-    [(name, bug) for name, (*_, steps) in EXERCISES.items() for bug in slips(steps)],
-)
+@pytest.mark.parametrize(("name", "bug"), each_slip(EXERCISES))
 def test_every_mistake_alone_is_named(name, bug):
-    check, solution, _ = EXERCISES[name]
-    with pytest.raises(CheckFailed) as failed:
-        check(solution(bug))
-    assert failed.value.explanations == ((bug,),)
+    assert failure_of(EXERCISES[name], bug).explanations == ((bug,),)
 
 
 @pytest.mark.parametrize(
@@ -234,10 +223,7 @@ def test_every_mistake_alone_is_named(name, bug):
     ],
 )
 def test_mistakes_at_once_are_named(name, bugs):
-    check, solution, _ = EXERCISES[name]
-    with pytest.raises(CheckFailed) as failed:
-        check(solution(*bugs))
-    assert set(failed.value.mistakes) == set(bugs)
+    assert set(failure_of(EXERCISES[name], *bugs).mistakes) == set(bugs)
 
 
 def test_a_row_without_scale_is_named():

@@ -2,17 +2,12 @@
 
 import pytest
 import torch
+from naming import each_slip, failure_of
 
 from course_utils import mistakes
 from course_utils.attention import MultiHeadAttention
 from course_utils.checks import CheckFailed
 from course_utils.exercises import check_layer_cost, check_permute_heads
-
-
-def slips(steps) -> list[str]:
-    return list(
-        dict.fromkeys(m.id for m in mistakes.MISTAKES if m.step in steps and m.step != "order")
-    )
 
 
 def permute_heads(*bugs):
@@ -120,15 +115,9 @@ def test_a_stub_is_not_attempted(name, capsys):
     assert capsys.readouterr().out == f"○ {name}: not attempted yet\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "bug"),
-    [(name, bug) for name, (*_, steps) in EXERCISES.items() for bug in slips(steps)],
-)
+@pytest.mark.parametrize(("name", "bug"), each_slip(EXERCISES))
 def test_every_mistake_alone_is_named(name, bug):
-    check, solution, _ = EXERCISES[name]
-    with pytest.raises(CheckFailed) as failed:
-        check(solution(bug))
-    assert failed.value.explanations == ((bug,),)
+    assert failure_of(EXERCISES[name], bug).explanations == ((bug,),)
 
 
 @pytest.mark.parametrize(
@@ -142,10 +131,7 @@ def test_every_mistake_alone_is_named(name, bug):
     ],
 )
 def test_mistakes_at_once_are_named(name, bugs):
-    check, solution, _ = EXERCISES[name]
-    with pytest.raises(CheckFailed) as failed:
-        check(solution(*bugs))
-    assert set(failed.value.mistakes) == set(bugs)
+    assert set(failure_of(EXERCISES[name], *bugs).mistakes) == set(bugs)
 
 
 @torch.no_grad()

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from naming import each_slip, failure_of
 from torch.nn import functional as F
 
 from course_utils import mistakes
@@ -140,20 +141,9 @@ def test_a_stub_is_not_attempted(check, capsys):
     assert capsys.readouterr().out == f"○ {check.__name__[6:]}: not attempted yet\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "bug"),
-    [
-        (name, mistake.id)
-        for name, (*_, steps) in EXERCISES.items()
-        for mistake in mistakes.MISTAKES
-        if mistake.step in steps and mistake.step != "order"
-    ],
-)
+@pytest.mark.parametrize(("name", "bug"), each_slip(EXERCISES))
 def test_every_mistake_alone_is_named(name, bug):
-    check, solution, _ = EXERCISES[name]
-    with pytest.raises(CheckFailed) as failed:
-        check(solution(bug))
-    assert failed.value.explanations == ((bug,),)
+    assert failure_of(EXERCISES[name], bug).explanations == ((bug,),)
 
 
 @pytest.mark.parametrize(

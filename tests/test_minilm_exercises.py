@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from naming import each_slip, failure_of
 from torch.nn import functional as F
 
 from course_utils import mistakes
@@ -113,11 +114,6 @@ EXERCISES = {
     "remove_head": (check_remove_head, remove_head, mistakes.REMOVE_HEAD),
     "previous_token": (check_previous_token, previous_token, mistakes.PREVIOUS_TOKEN),
 }
-SLIPS = [
-    (name, bug)
-    for name, (*_, steps) in EXERCISES.items()
-    for bug in dict.fromkeys(m.id for m in mistakes.MISTAKES if m.step in steps[1:])
-]
 
 
 class TestRight:
@@ -152,12 +148,9 @@ class TestRight:
 
 
 class TestWrong:
-    @pytest.mark.parametrize(("name", "bug"), SLIPS)
+    @pytest.mark.parametrize(("name", "bug"), each_slip(EXERCISES))
     def test_every_mistake_alone_is_named(self, name, bug):
-        check, solution, _ = EXERCISES[name]
-        with pytest.raises(CheckFailed) as failed:
-            check(solution(bug))
-        assert failed.value.explanations == ((bug,),)
+        assert failure_of(EXERCISES[name], bug).explanations == ((bug,),)
 
     @pytest.mark.parametrize(
         ("name", "bugs"),
@@ -171,10 +164,7 @@ class TestWrong:
         ],
     )
     def test_mistakes_at_once_are_named(self, name, bugs):
-        check, solution, _ = EXERCISES[name]
-        with pytest.raises(CheckFailed) as failed:
-            check(solution(*bugs))
-        assert set(failed.value.mistakes) == set(bugs)
+        assert set(failure_of(EXERCISES[name], *bugs).mistakes) == set(bugs)
 
     def test_a_block_that_begins_at_0_is_named_too(self):
         def fn(weight, bias, num_heads, head):
