@@ -8,6 +8,7 @@ Repository; Dosovitskiy et al., 2021, "An Image is Worth 16x16 Words", for the p
 """
 
 import math
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,16 +17,24 @@ import torch
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from course_utils.attention import check_whole
+from course_utils.attention import check_whole, divisors
 from course_utils.explorer import (
     Explorer,
     html_table,
     make_slider,
+    shade_of,
     side_by_side,
     two_decimals,
     weight_bar,
 )
-from course_utils.heatmaps import CourseFigure, check_names, check_weights, ramp
+from course_utils.heatmaps import (
+    CourseFigure,
+    check_names,
+    check_numbers,
+    check_weights,
+    count_of,
+    ramp,
+)
 
 TEST_SIZE = 360  # of the 1,797 images, about a fifth
 _PAPER, _INK = 255, 30  # grey levels of no ink and of full ink
@@ -90,8 +99,7 @@ def cut_into_patches(images: Tensor, size: int) -> Tensor:
     size = check_whole("size", size)
     batch_size, height, width = images.shape
     if height % size or width % size:
-        common = math.gcd(height, width)
-        ways_out = ", ".join(str(s) for s in range(1, common + 1) if common % s == 0)
+        ways_out = ", ".join(map(str, divisors(math.gcd(height, width))))
         raise ValueError(
             f"size={size} does not divide images of {height} by {width}; try {ways_out}"
         )
@@ -215,7 +223,7 @@ def plot_over_digit(
     for axes, image, weights, title in zip(panels, images, maps, titles, strict=True):
         _draw_digit(axes, image, title)
         for (row, column), weight in np.ndenumerate(weights):
-            back, text = ramp(101)[min(round(100 * weight), 100)] if weight >= _LOW else _PLAIN
+            back, text = ramp(101)[shade_of(weight)] if weight >= _LOW else _PLAIN
             corner = (column * size - 0.5, row * size - 0.5)
             _pill(axes, corner, size, two_decimals(weight), back, text)
         row, column = np.unravel_index(weights.argmax(), weights.shape)
@@ -248,8 +256,10 @@ def plot_runs(
     figure = CourseFigure(figsize=(7, 0.9 + 0.34 * len(groups)))
     axes = figure.subplots()
     for line, (name, values) in enumerate(groups.items()):
-        if not len(values) or not all(0 <= value <= 1 for value in values):
-            raise ValueError(f"groups[{name!r}] must be numbers from 0 to 1, got {list(values)}")
+        values = check_numbers(f"groups[{name!r}]", values, "one a run")
+        if values.ndim != 1 or not values.size or not ((values >= 0) & (values <= 1)).all():
+            came = reprlib.repr(values.tolist())
+            raise ValueError(f"groups[{name!r}] must be numbers from 0 to 1, got {came}")
         axes.plot([min(values), max(values)], [line, line], color="#555555", linewidth=1)
         axes.plot(values, [line] * len(values), "o", color="#0072b2", mfc="none", mew=1.5)
         axes.annotate(
@@ -354,7 +364,7 @@ def explore_digits(
     def describe(state: dict) -> str:
         # No weights here: what was trained differs a little from machine to machine.
         verdict = "right" if state["right"] else f"wrong, it is {_named(state['label'])}"
-        heads = "1 head" if state["num_heads"] == 1 else f"{state['num_heads']} heads"
+        heads = count_of(state["num_heads"], "head")
         return f"{heads} on image {state['image']}: the model says {state['prediction']}, {verdict}"
 
     def draw(state: dict) -> CourseFigure:
@@ -390,7 +400,7 @@ def _side(rule: str, count: int) -> int:
 
 
 def _check_images(images) -> np.ndarray:
-    images = np.asarray(images, dtype=float)
+    images = check_numbers("images", images, "(M, height, width)")
     if images.ndim != 3 or not 1 <= len(images) <= 8:
         raise ValueError(f"images must be one to eight, (M, height, width); got {images.shape}")
     return images
@@ -453,7 +463,7 @@ def _digit_table(pixels: list, weights: list, caption: str) -> str:
             number = ""
             if row % size == column % size == 0:
                 weight = weights[row // size][column // size]
-                colour = f"ac-w{min(round(100 * weight), 100)}" if weight >= _LOW else "ac-low"
+                colour = f"ac-w{shade_of(weight)}" if weight >= _LOW else "ac-low"
                 number = (
                     f'<span class="{colour}" style="left:{50 * size}%;top:{50 * size}%">'
                     f"{two_decimals(weight)}</span>"

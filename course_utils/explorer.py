@@ -190,8 +190,12 @@ color:var(--jp-ui-font-color1,#000)}}
 @lru_cache(maxsize=4096)
 def _cell(weight: str) -> tuple[str, str]:
     """Both ends of the cell of a weight with two decimals; a hover title may go between."""
-    shade = min(round(100 * float(weight)), 100)
-    return f'<td class="ac-w{shade}"', f">{weight}</td>"
+    return f'<td class="ac-w{shade_of(float(weight))}"', f">{weight}</td>"
+
+
+def shade_of(weight: float) -> int:
+    """Which of the 101 shades of the ramp a weight has; one above 1 has the last."""
+    return min(round(100 * weight), 100)
 
 
 def heat_tables(

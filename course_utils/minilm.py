@@ -27,7 +27,7 @@ from course_utils.explorer import (
     make_text,
     side_by_side,
 )
-from course_utils.heatmaps import CourseFigure, display_token, plot_attention
+from course_utils.heatmaps import CourseFigure, count_of, display_token, plot_attention
 
 NUM_LAYERS, NUM_HEADS, EMBED_DIM = 6, 12, 384
 MAX_TOKENS = 256  # what the model was made to read, [CLS] and [SEP] included
@@ -213,7 +213,7 @@ def explore_sentence(
         }
 
     def name(state: dict) -> str:
-        of = f"mean of {heads} heads" if state["averaged"] else f"head {state['head']}"
+        of = f"mean of {count_of(heads, 'head')}" if state["averaged"] else f"head {state['head']}"
         return f"layer {state['layer']}, {of}"
 
     def view(state: dict) -> str:

@@ -209,6 +209,8 @@ class TestPictures:
             (lambda: plot_runs({}, x_label="x"), "groups must"),
             (lambda: plot_runs({"a": []}, x_label="x"), "groups"),
             (lambda: plot_runs({"a": [1.2]}, x_label="x"), "groups"),
+            (lambda: plot_runs({"a": ["x"]}, x_label="x"), r"groups\['a'\] must be numbers"),
+            (lambda: plot_digits([[["x"]]]), "images must be numbers"),
         ],
     )
     def test_what_cannot_be_drawn(self, call, said):
