@@ -8,8 +8,6 @@ import dis
 import os
 from collections.abc import Iterable
 
-import nbformat
-
 
 def cell_that_makes(name: str, sources: Iterable[str]) -> str | None:
     """The first cell that binds a name by itself, not inside a function; None if there is none.
@@ -40,6 +38,8 @@ def _show(shell, etype, error, traceback, tb_offset=None) -> None:
     # Jupyter's server gives the kernel the path of its notebook. Others may not, or it has moved.
     path = os.environ.get("JPY_SESSION_NAME", "")
     if error.name and os.path.isfile(path):
+        import nbformat  # here, since every kernel loads this module as it starts
+
         just_run = shell.user_ns["In"][-1]
         cells = nbformat.read(path, as_version=4).cells
         others = [c.source for c in cells if c.cell_type == "code" and c.source != just_run]
