@@ -162,7 +162,7 @@ font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px
 .ac td{{padding:1px 5px;white-space:nowrap}}
 .ac-small{{margin:0;min-width:10em}}
 .ac-small img{{image-rendering:pixelated}}
-.ac-box{{content-visibility:auto}}
+.ac-box{{content-visibility:auto;flex:none}}
 .ac-map td{{width:2.9em;padding:2px 0;text-align:center}}
 .ac-map thead th{{padding:1px 3px;text-align:center}}
 .ac-map thead th:first-child{{white-space:normal}}

@@ -112,6 +112,19 @@ def test_no_output_puts_up_a_serious_barrier(lesson, theme):
     eventually(lesson, barriers)  # names are given a moment after a thing appears
 
 
+def test_numbers_do_not_run_together_in_a_narrow_window(lesson):
+    lesson.run_all()
+    page = lesson.tab.page
+    before = page.viewport_size
+    page.set_viewport_size({"width": 820, "height": 900})
+    for explorer in lesson.explorers():
+        cells = """(output) => [...output.querySelectorAll(".ac-map:not(.ac-strip) td")]
+            .map((cell) => cell.getBoundingClientRect().width)"""
+        widths = lesson.output(explorer).evaluate(cells)
+        assert min(widths, default=99) >= 28  # a number of 12 pixels takes 24
+    page.set_viewport_size(before)
+
+
 def test_arrow_keys_move_between_choices(lesson):
     lesson.run_all()
     choices = lesson.tab.page.locator(".widget-radio-box").first.locator("input[type=radio]")
