@@ -117,10 +117,13 @@ def test_numbers_do_not_run_together_in_a_narrow_window(lesson):
     page = lesson.tab.page
     before = page.viewport_size
     page.set_viewport_size({"width": 820, "height": 900})
+    page.wait_for_function("document.querySelector('.jp-Notebook').clientWidth < 600")
     for explorer in lesson.explorers():
         cells = """(output) => [...output.querySelectorAll(".ac-map:not(.ac-strip) td")]
             .map((cell) => cell.getBoundingClientRect().width)"""
-        widths = lesson.output(explorer).evaluate(cells)
+        output = lesson.output(explorer)
+        output.scroll_into_view_if_needed()  # the page may have moved while it took its new width
+        widths = output.evaluate(cells)
         assert min(widths, default=99) >= 28  # a number of 12 pixels takes 24
     page.set_viewport_size(before)
 
