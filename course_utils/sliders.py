@@ -419,8 +419,10 @@ def explore_heads(
         num_heads: int, sample: int = 0, averaged: bool = False, training: bool = False
     ) -> dict:
         with torch.no_grad(), torch.random.fork_rng():
-            torch.manual_seed(seed)
-            output, weights = recut(num_heads).train(training)(x)  # (N, H, L, L)
+            cut = recut(num_heads).train(training)  # a new one draws random numbers: seed after it
+            if training:  # seeding takes longer than a whole small layer
+                torch.manual_seed(seed)
+            output, weights = cut(x)  # (N, H, L, L)
         _check_finite(f"weights of {count_of(num_heads, 'head')}", weights)  # scores may overflow
         if averaged:
             weights = weights.mean(dim=1)  # (N, L, L): the head axis is gone

@@ -429,6 +429,16 @@ def test_heads_explorer(batch_size, options):
     assert len(seen) == 4 * batch_size * 2 ** len(switches)
 
 
+def test_dropout_is_the_same_at_every_visit():
+    explorer = explore_heads(torch_layer(6, 3), normal(1, 5, 6), dropout=0.5)
+    explorer.controls["training"].value = True
+    seen = []
+    for num_heads in (2, 6, 2):  # the first visit to a head count builds its layer
+        explorer.controls["num_heads"].value = num_heads
+        seen.append(explorer.state["weights"])
+    assert seen[0] == seen[2]
+
+
 def assert_shows_heads(explorer, tokens):
     """The view and the figure show what the state holds."""
     state, h = explorer.state, explorer.state["num_heads"]
