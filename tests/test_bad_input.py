@@ -52,7 +52,7 @@ from course_utils.sliders import (
 from course_utils.training import progress
 
 hundred = settings(
-    max_examples=100 if os.environ.get("CI") else 20,
+    max_examples=100 if os.environ.get("CI") else 10,
     derandomize=True,
     deadline=None,
     database=None,

@@ -171,13 +171,15 @@ def test_the_two_head_shape_check_prints_what_it_must():
 def test_a_changed_or_stripped_output_is_noticed(tmp_path):
     """The suite itself must be able to fail, so spoil copies of a cell and run nbval on them."""
     lesson = read(CORE[-1])
-    (setup,) = [cell for cell in lesson.cells if cell.id == "setup"]
     untouched, changed, stripped = (
         copy.deepcopy(cell) for cell in lesson.cells * 3 if cell.id == "check"
     )
-    changed.outputs[0].text = changed.outputs[0].text.replace("(2, 3, 8)", "(2, 3, 9)")
+    printed = untouched.outputs[0].text
+    for cell in (untouched, changed, stripped):  # what it prints is enough, and torch takes seconds
+        cell.source = f"print({printed!r}, end='')"
+    changed.outputs[0].text = printed.replace("(2, 3, 8)", "(2, 3, 9)")
     stripped.outputs = []
-    lesson.cells = [setup, untouched, changed, stripped]
+    lesson.cells = [untouched, changed, stripped]
     for count, cell in enumerate(lesson.cells, start=1):
         cell.update(execution_count=count, id=f"cell-{count}")
     assert hygiene(lesson) == []  # these are for nbval to notice
@@ -190,7 +192,7 @@ def test_a_changed_or_stripped_output_is_noticed(tmp_path):
         text=True,
     )
     verdicts = re.findall(r"^(PASSED|FAILED) spoiled\.ipynb::Cell (\d)", run.stdout, re.M)
-    expected = [("PASSED", "0"), ("PASSED", "1"), ("FAILED", "2"), ("FAILED", "3")]
+    expected = [("PASSED", "0"), ("FAILED", "1"), ("FAILED", "2")]
     assert sorted(verdicts, key=lambda verdict: verdict[1]) == expected, run.stdout
 
 
