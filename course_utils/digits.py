@@ -20,6 +20,7 @@ from torch import Tensor
 from course_utils.attention import check_whole, divisors
 from course_utils.explorer import (
     Explorer,
+    head_counts_of_still,
     html_table,
     make_slider,
     shade_of,
@@ -370,6 +371,21 @@ def explore_digits(
     def draw(state: dict) -> CourseFigure:
         return plot_over_digit(state["pixels"], state["weights"], alt=describe(state))
 
+    def still(state: dict) -> CourseFigure:
+        """The image in the smallest head counts."""
+        states = [compute(count, state["image"]) for count in head_counts_of_still(models)]
+        names = [
+            f"H = {state['num_heads']}, head {head}"
+            for state in states
+            for head in range(state["num_heads"])
+        ]
+        return plot_over_digit(
+            state["pixels"],
+            [head for state in states for head in state["weights"]],
+            titles=names,
+            alt="; ".join(map(describe, states)),
+        )
+
     names = [(f"{i}: {_named(label)}", i) for i, label in enumerate(labels)]
     return Explorer(
         {
@@ -380,6 +396,7 @@ def explore_digits(
         view=view,
         draw=draw,
         describe=describe,
+        still=still,
     )
 
 

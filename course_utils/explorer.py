@@ -5,7 +5,7 @@ The view is HTML tables: a thousand cells are redrawn at once, and their numbers
 
 import base64
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from html import escape
 
@@ -15,6 +15,7 @@ from PIL import Image
 
 from course_utils.heatmaps import HEAD_TINTS, CourseFigure, display_token, ramp, visible_token
 
+MAX_STILL_MAPS = 8  # in the picture that is stored with a notebook
 MAX_NUMBERS = 1100  # above that, numbers in all cells would slow each move down to 0.1 s and more
 
 
@@ -28,7 +29,8 @@ class Explorer(widgets.VBox):
         view: such a dict to HTML.
         draw: such a dict to a figure.
         describe: such a dict to one line of text.
-        still: the figure that is stored with a notebook; left out, that of the first view.
+        still: such a dict to the figure that is stored with a notebook, for those who cannot move
+            the controls: several of their stops side by side. Left out, ``draw``.
 
     Attributes:
         controls: the widgets by name; ``explorer.controls["num_heads"].value = 4`` moves one.
@@ -44,11 +46,11 @@ class Explorer(widgets.VBox):
         view: Callable[[dict], str],
         draw: Callable[[dict], CourseFigure],
         describe: Callable[[dict], str],
-        still: Callable[[], CourseFigure] | None = None,
+        still: Callable[[dict], CourseFigure] | None = None,
     ) -> None:
         self.controls = dict(controls)
         self._compute, self._view, self._draw, self._describe = compute, view, draw, describe
-        self._still = still or self.figure
+        self._still = still or draw
         self._live = widgets.HTML()
         bar = widgets.HBox(
             list(self.controls.values()), layout=widgets.Layout(flex_flow="row wrap")
@@ -87,8 +89,18 @@ class Explorer(widgets.VBox):
         data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
         if "error" in self.state:
             return data, {}
-        figure_data, metadata = self._still()._repr_mimebundle_()
+        figure_data, metadata = self._still(self.state)._repr_mimebundle_()
         return {**data, "image/png": figure_data["image/png"]}, metadata
+
+
+def head_counts_of_still(counts: Iterable[int]) -> list[int]:
+    """The first head counts whose maps, one a head, fit into one stored picture."""
+    chosen = []
+    for num_heads in counts:
+        if chosen and sum(chosen) + num_heads > MAX_STILL_MAPS:
+            break
+        chosen.append(num_heads)
+    return chosen
 
 
 # --- controls and HTML --------------------------------------------------------------------------

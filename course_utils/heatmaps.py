@@ -98,7 +98,7 @@ def plot_attention(
     rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
     blocked = _check_blocked(blocked, weights.shape)
     title = check_text("title", "" if title is None else title)
-    figure = _draw_maps(weights[None], rows, columns, [title], 1, blocked)
+    figure = _draw_maps(weights[None], rows, columns, [title], 1, blocked[None])
     name = one_line(title) or "attention weights"
     figure.alt = f"{name}: {describe_weights(weights, rows, columns)}{_describe_blocked(blocked)}"
     return figure
@@ -119,8 +119,8 @@ def plot_heads(
         query_tokens: one name a row; left out, the positions.
         key_tokens: one name a column; left out, the query tokens if the maps are square.
         titles: one name a map; left out, "head 0", "head 1" and so on.
-        blocked: (L_q, L_k) booleans, True where a mask blocks, the same for all heads; see
-            ``plot_attention``.
+        blocked: booleans, True where a mask blocks, (L_q, L_k) for all heads alike or
+            (H, L_q, L_k); see ``plot_attention``.
 
     Returns:
         A closed figure with H axes in reading order, at most four a row.
@@ -142,32 +142,39 @@ def plot_heads(
         per_row = min(num_heads, 4 if num_heads > 4 or width <= 4 else 2)
     figure = _draw_maps(weights, rows, columns, titles, per_row, blocked)
     figure.alt = "; ".join(
-        f"{one_line(title)}: {describe_weights(head, rows, columns)}"
-        for head, title in zip(weights[:4], titles, strict=False)
+        f"{one_line(title)}: {describe_weights(head, rows, columns)}{_describe_blocked(shut)}"
+        for head, shut, title in zip(weights[:4], blocked, titles, strict=False)
     )
     if num_heads > 4:
         figure.alt += f"; and {num_heads - 4} more heads"
-    figure.alt += _describe_blocked(blocked)
     return figure
 
 
-def plot_head_split(embed_dim: int, num_heads: int) -> CourseFigure:
+def plot_head_split(embed_dim: int, num_heads: int | Sequence[int]) -> CourseFigure:
     """Draw the D features of one token, and which head takes which.
 
     Args:
         embed_dim: D.
-        num_heads: H, a divisor of D.
+        num_heads: H, a divisor of D; or several, to see them below each other.
 
     Returns:
-        A closed figure with one axes: D boxes in a row, in H groups.
+        A closed figure with one axes a head count: D boxes in a row, in H groups.
 
     Raises:
-        ValueError: H does not divide D.
+        ValueError: no head count, or one that does not divide D.
     """
-    embed_dim, num_heads = check_embed_dim(embed_dim), check_num_heads(embed_dim, num_heads)
+    embed_dim = check_embed_dim(embed_dim)
+    counts = num_heads if isinstance(num_heads, Sequence) and num_heads else [num_heads]
+    counts = [check_num_heads(embed_dim, count) for count in counts]
+    figure = CourseFigure(figsize=(PAGE_WIDTH, 1.7 * len(counts)))
+    for axes, count in zip(figure.subplots(len(counts), squeeze=False).flat, counts, strict=True):
+        _draw_split(axes, embed_dim, count)
+    figure.alt = "; ".join(describe_head_split(embed_dim, count) for count in counts)
+    return figure
+
+
+def _draw_split(axes: Axes, embed_dim: int, num_heads: int) -> None:
     head_dim = embed_dim // num_heads
-    figure = CourseFigure(figsize=(PAGE_WIDTH, 1.7))
-    axes = figure.subplots()
     for feature in range(embed_dim):
         head = feature // head_dim
         axes.add_patch(
@@ -195,8 +202,6 @@ def plot_head_split(embed_dim: int, num_heads: int) -> CourseFigure:
         f"one token: {embed_dim} features, {count_of(num_heads, 'head')} of {head_dim}", fontsize=10
     )
     axes.axis("off")
-    figure.alt = describe_head_split(embed_dim, num_heads)
-    return figure
 
 
 def plot_curves(
@@ -585,22 +590,22 @@ def _describe_blocked(blocked: np.ndarray) -> str:
 
 
 def _check_blocked(blocked, shape: Sequence[int]) -> np.ndarray:
-    """Return ``blocked`` as a boolean array (L_q, L_k); left out, nothing is.
+    """Return ``blocked`` as a boolean array of the shape of the weights; left out, nothing is.
 
     Raises:
         ValueError: another shape or dtype.
     """
     if blocked is None:
-        return np.zeros(shape[-2:], dtype=bool)
+        return np.zeros(shape, dtype=bool)
     try:
         array = np.asarray(blocked)
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(f"blocked must be booleans, got {type(blocked).__name__}") from None
     if array.dtype != bool:
         raise ValueError(f"blocked must be booleans, True = blocked; got {array.dtype}")
-    if array.shape != tuple(shape[-2:]):
+    if array.shape not in (tuple(shape), tuple(shape[-2:])):
         raise ValueError(f"blocked must be {tuple(shape[-2:])}, got shape {array.shape}")
-    return array
+    return np.broadcast_to(array, shape)
 
 
 def describe_head_split(embed_dim: int, num_heads: int) -> str:
@@ -709,8 +714,8 @@ def _draw_maps(
         else:
             axes.set_xticks([])
         if numbers:
-            _writecheck_numbers(axes, weights[i], image, 9 if cell >= 0.5 else _SMALLEST, blocked)
-        for row, column in np.argwhere(blocked):
+            _write_numbers(axes, weights[i], image, 9 if cell >= 0.5 else _SMALLEST, blocked[i])
+        for row, column in np.argwhere(blocked[i]):
             axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **_BLOCKED, in_layout=False))
     for axes in grid[num_maps:]:
         axes.remove()
@@ -719,7 +724,7 @@ def _draw_maps(
     return figure
 
 
-def _writecheck_numbers(
+def _write_numbers(
     axes: Axes, weights: np.ndarray, image, size: float, blocked: np.ndarray
 ) -> None:
     backgrounds = image.to_rgba(weights)

@@ -27,11 +27,12 @@ from course_utils.explorer import (
     make_text,
     side_by_side,
 )
-from course_utils.heatmaps import CourseFigure, count_of, display_token, plot_attention
+from course_utils.heatmaps import CourseFigure, count_of, display_token, plot_attention, plot_heads
 
 NUM_LAYERS, NUM_HEADS, EMBED_DIM = 6, 12, 384
 MAX_TOKENS = 256  # what the model was made to read, [CLS] and [SEP] included
 MAX_SHOWN = 24  # tokens of a map that fit beside each other on a page
+MAX_STILL_HEADS = 12  # in the stored picture of an explorer
 MAX_CHARACTERS = 20_000  # of a typed text; far more than 256 tokens need
 SHARES = ("previous", "next", "itself", "[CLS]", "[SEP]")  # where a head's weight may go
 _PARTS = {  # name in the layer of this course: name in the file
@@ -244,6 +245,18 @@ def explore_sentence(
     def draw(state: dict) -> CourseFigure:
         return plot_attention(state["weights"][0], query_tokens=state["tokens"], title=name(state))
 
+    def still(state: dict) -> CourseFigure:
+        """The heads of the chosen layer, beside each other."""
+        chosen = range(min(heads, MAX_STILL_HEADS))
+        states = [compute(state["text"], state["layer"], head, False) for head in chosen]
+        figure = plot_heads(
+            [state["weights"][0] for state in states],
+            query_tokens=state["tokens"],
+            titles=list(map(name, states)),
+        )
+        figure.alt = "; ".join(map(describe, states))
+        return figure
+
     return Explorer(
         {
             "text": make_text("text", text),
@@ -255,6 +268,7 @@ def explore_sentence(
         view=view,
         draw=draw,
         describe=describe,
+        still=still,
     )
 
 

@@ -24,8 +24,10 @@ from course_utils.attention import (
     scaled_dot_product_attention,
 )
 from course_utils.explorer import (
+    MAX_STILL_MAPS,
     Explorer,
     facts_table,
+    head_counts_of_still,
     heat_tables,
     html_table,
     make_slider,
@@ -52,8 +54,6 @@ from course_utils.heatmaps import (
     plot_spread,
     visible_token,
 )
-
-MAX_STILL_MAPS = 8  # in the picture that is stored with a notebook
 
 MAX_NUMBERS_A_QUERY = 16_384  # of explore_scale, which asks a thousand queries
 
@@ -154,6 +154,11 @@ def explore_query(
         name = display_token(tokens[state["query"]])
         return f"query {name} takes {shares}; output {vector_text(state['output'])}"
 
+    def still(_state: dict) -> CourseFigure:
+        return plot_attention(
+            weights, query_tokens=tokens, key_tokens=key_tokens, title="where each query looks"
+        )
+
     names = [(f"{i}: {display_token(token)}", i) for i, token in enumerate(tokens)]
     return Explorer(
         {"query": make_slider("query", names, 0)},
@@ -161,6 +166,7 @@ def explore_query(
         view=view,
         draw=draw,
         describe=describe,
+        still=still,
     )
 
 
@@ -285,6 +291,23 @@ def explore_scale(
             f"mean gradient norm {state['mean_gradient_norm']:.2f}"
         )
 
+    def still(_state: dict) -> CourseFigure:
+        """Up to four d_k from the smallest to the largest: not scaled above, scaled below."""
+        places = torch.linspace(0, len(head_dims) - 1, min(len(head_dims), MAX_STILL_MAPS // 2))
+        states = [
+            compute(head_dims[place], scaled)
+            for scaled in (False, True)
+            for place in places.round().int().tolist()
+        ]
+        figure = plot_heads(
+            [state["weights"][0] for state in states],
+            query_tokens=names,
+            key_tokens=key_names,
+            titles=list(map(title, states)),
+        )
+        figure.alt = "; ".join(map(describe, states))
+        return figure
+
     return Explorer(
         {
             "head_dim": make_slider("d_k", head_dims, head_dims[0]),
@@ -294,6 +317,7 @@ def explore_scale(
         view=view,
         draw=draw,
         describe=describe,
+        still=still,
     )
 
 
@@ -366,6 +390,7 @@ def explore_split(
         view=view,
         draw=lambda state: plot_head_split(embed_dim, state["num_heads"]),
         describe=lambda state: describe_head_split(embed_dim, state["num_heads"]),
+        still=lambda _state: plot_head_split(embed_dim, head_counts_of_still(divisors(embed_dim))),
     )
     switch.observe(offer, "value")
     return explorer
@@ -472,13 +497,11 @@ def explore_heads(
             f"{describe_weights(first, tokens, tokens)}"
         )
 
-    def still() -> CourseFigure:
-        """The smallest head counts beside each other, for those who cannot move the slider."""
+    def still(state: dict) -> CourseFigure:
+        """The smallest head counts beside each other."""
         maps, names = [], []
-        for num_heads in divisors(embed_dim):
-            if maps and len(maps) + num_heads > MAX_STILL_MAPS:
-                break
-            maps += compute(num_heads)["weights"]
+        for num_heads in head_counts_of_still(divisors(embed_dim)):
+            maps += compute(num_heads, state["sample"])["weights"]
             names += [f"H = {num_heads}, head {head}" for head in range(num_heads)]
         return plot_heads(maps, query_tokens=tokens, titles=names)
 
@@ -638,6 +661,20 @@ def explore_masks(
             f"{blind_rows(state, display_token) or 'no row'}"
         )
 
+    def still(state: dict) -> CourseFigure:
+        """All masks on the first heads."""
+        states = [compute(mask, state["length"], state["inverted"], False) for mask in MASKS]
+        heads = range(min(num_heads, MAX_STILL_MAPS // len(MASKS)))
+        maps = [(state, head) for state in states for head in heads]
+        figure = plot_heads(
+            [state["weights"][head] for state, head in maps],
+            query_tokens=shown_tokens(state),
+            titles=[f"{state['mask']}, head {head}" for state, head in maps],
+            blocked=[state["blocked"] for state, _ in maps],
+        )
+        figure.alt = ". ".join(map(describe, states))
+        return figure
+
     return Explorer(
         {
             "mask": make_slider("mask", [(name, name) for name in MASKS], MASKS[0]),
@@ -649,6 +686,7 @@ def explore_masks(
         view=view,
         draw=draw,
         describe=describe,
+        still=still,
     )
 
 

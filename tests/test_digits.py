@@ -302,6 +302,15 @@ class TestExplorer:
         assert numbers == [f"{w:.2f}" for row in explorer.state["weights"][1] for w in row]
         assert "image/png" in explorer._repr_mimebundle_()[0]
 
+    def test_the_stored_picture_shows_several_head_counts(self, explorer):
+        explorer.controls["image"].value = 2
+        figure = explorer._still(explorer.state)
+        titles = [f"H = {h}, head {head}" for h in (1, 4) for head in range(h)]
+        assert [axes.get_title() for axes in figure.axes] == titles
+        numbers = [text.get_text() for text in figure.axes[2].texts]
+        assert numbers == [f"{w:.2f}" for row in explorer.state["weights"][1] for w in row]
+        assert figure.alt.endswith(repr(explorer).removeprefix("Explorer: "))
+
     def test_later_changes_of_the_images_change_nothing(self, digits):
         images = digits.test_images[:2].clone()
         explorer = explore_digits({1: Model(1)}, images, digits.test_labels[:2])

@@ -230,6 +230,12 @@ class TestBlockedCells:
                 assert texts == ["1.00", "×", "×", "0.40", "0.60", "×"]
                 assert {t.get_color() for t in axes.texts if t.get_text() == "×"} == {"black"}
 
+    def test_each_head_may_have_its_own(self):
+        figure = plot_heads(WEIGHTS.repeat(2, 1, 1), blocked=torch.stack([BLOCKED, ~BLOCKED]))
+        for axes, blocked in zip(figure.axes, (BLOCKED, ~BLOCKED), strict=True):
+            crosses = [text.get_text() == "×" for text in axes.texts]
+            assert crosses == blocked.flatten().tolist()
+
     def test_without_a_mask_nothing_is_hatched(self):
         for blocked in (None, torch.zeros_like(BLOCKED)):
             figure = plot_attention(WEIGHTS, blocked=blocked)
@@ -241,7 +247,7 @@ class TestBlockedCells:
         ("blocked", "said"),
         [
             (BLOCKED.T, r"blocked must be \(2, 3\), got shape \(3, 2\)"),
-            (BLOCKED[None], r"blocked must be \(2, 3\), got shape \(1, 2, 3\)"),
+            (BLOCKED.repeat(2, 1, 1), r"blocked must be \(2, 3\), got shape \(2, 2, 3\)"),
             (BLOCKED.float(), "blocked must be booleans, True = blocked; got float32"),
             ([[True], [False, True]], "blocked must be booleans, got list"),
         ],

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -305,6 +306,18 @@ class TestExplorer:
         assert shown(explorer).tables == []
         explorer.controls["text"].value = "a"
         assert "error" not in explorer.state
+        assert "image/png" in explorer._repr_mimebundle_()[0]
+
+    def test_the_stored_picture_shows_the_heads_of_a_layer(self):
+        explorer = explore_sentence(SMALL, "a b", layer=1)
+        explorer.controls["text"].value = "a b c"
+        figure = explorer._still(explorer.state)
+        for head, title in enumerate(figure.alt.split("; layer")):
+            explorer.controls["head"].value = head
+            assert repr(explorer).removeprefix("Explorer: layer").strip() in title
+            shown = figure.axes[head].images[0].get_array()
+            assert np.allclose(shown, explorer.state["weights"][0])
+        assert head == len(explorer.controls["head"].options) - 1
 
     @pytest.mark.parametrize(
         "text",

@@ -736,8 +736,7 @@ def test_what_a_notebook_stores(make):
     view = data["application/vnd.jupyter.widget-view+json"]
     assert view["model_id"] == explorer.model_id
     assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG\r\n\x1a\n")
-    if "stored_weights" not in explorer.state:  # explore_heads, which stores several head counts
-        assert metadata["image/png"]["alt"] == explorer.figure().alt
+    assert metadata["image/png"]["alt"] == explorer._still(explorer.state).alt
     assert data["text/plain"] == repr(explorer)
     for name, control in explorer.controls.items():
         before = repr(explorer)
@@ -752,17 +751,75 @@ def test_what_a_notebook_stores(make):
     assert repr(twin) == repr(explorer)
 
 
-def test_several_head_counts_stand_side_by_side_in_the_stored_picture():
-    explorer = explore_heads(torch_layer(12, 6), normal(1, 5, 12))
-    figure = explorer._still()
-    shown = [axes for axes in figure.axes if axes.images]
-    assert [axes.get_title() for axes in shown] == [
-        f"H = {h}, head {head}" for h in (1, 2, 3) for head in range(h)
-    ]
-    for axes, h, head in ((shown[0], 1, 0), (shown[2], 2, 1), (shown[4], 3, 1)):
+# --- the stored picture: several stops of the controls, side by side ------------------------------
+
+
+def stored_maps(explorer) -> dict:
+    axes = explorer._still(explorer.state).axes
+    return {one.get_title().replace("\n", " "): one.images[0].get_array() for one in axes[:8]}
+
+
+def test_every_query_stands_in_the_stored_picture():
+    explorer = make_query(tokens=["the", "cat", "sat", "on"])
+    (shown,) = stored_maps(explorer).values()
+    for query in range(4):
+        explorer.controls["query"].value = query
+        assert np.allclose(shown[query], explorer.state["weights"])
+
+
+@pytest.mark.parametrize("sample", [0, 3])
+def test_several_head_counts_stand_in_the_stored_picture(sample):
+    explorer = explore_heads(torch_layer(12, 6), normal(4, 5, 12))
+    explorer.controls["sample"].value = sample
+    shown = stored_maps(explorer)
+    assert list(shown) == [f"H = {h}, head {head}" for h in (1, 2, 3) for head in range(h)]
+    for h in (1, 2, 3):
         explorer.controls["num_heads"].value = h
-        wanted = explorer.state["weights"][head]
-        assert np.allclose(axes.images[0].get_array(), wanted)
+        for head in range(h):
+            assert np.allclose(shown[f"H = {h}, head {head}"], explorer.state["weights"][head])
+
+
+@pytest.mark.parametrize(
+    ("head_dims", "chosen"),
+    [((1, 2, 4, 8, 16, 32, 64, 128, 256, 512), (1, 8, 64, 512)), ((4, 2), (4, 2)), ((3,), (3,))],
+)
+def test_several_d_k_stand_in_the_stored_picture(head_dims, chosen):
+    explorer = explore_scale(head_dims=head_dims)
+    shown, alt = stored_maps(explorer), explorer._still(explorer.state).alt
+    ways = {"not scaled": False, "scaled": True}
+    assert list(shown) == [f"d_k = {d}, {way}" for way in ways for d in chosen]
+    for title, weights in shown.items():
+        head_dim, way = re.fullmatch(r"d_k = (\d+), (.*)", title).groups()
+        explorer.controls["head_dim"].value = int(head_dim)
+        explorer.controls["scaled"].value = ways[way]
+        assert np.allclose(weights, explorer.state["weights"][0])
+        assert repr(explorer).removeprefix("Explorer: ") in alt.split("; ")
+
+
+def test_several_splits_stand_in_the_stored_picture():
+    figure = explore_split(12, num_heads=6)._still({})
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == [
+        f"one token: 12 features, {words}"
+        for words in ("1 head of 12", "2 heads of 6", "3 heads of 4")
+    ]
+    assert figure.alt.count("12 features in") == 3
+
+
+@pytest.mark.parametrize("length", [2, 4])
+def test_every_mask_stands_in_the_stored_picture(length):
+    explorer = make_masks()
+    explorer.controls["length"].value = length
+    figure, shown = explorer._still(explorer.state), stored_maps(explorer)
+    masks = ("none", "causal", "padding", "causal + padding")
+    assert list(shown) == [f"{mask}, head {head}" for mask in masks for head in (0, 1)]
+    for place, title in enumerate(shown):
+        mask, head = title.split(", head ")
+        explorer.controls["mask"].value = mask
+        assert np.allclose(shown[title], explorer.state["weights"][int(head)])
+        hatched = [patch for patch in figure.axes[place].patches if patch.get_hatch()]
+        assert len(hatched) == sum(map(sum, explorer.state["blocked"]))
+        assert repr(explorer).removeprefix("Explorer: ") in figure.alt
 
 
 @each_explorer
