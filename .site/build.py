@@ -85,8 +85,8 @@ def views_of(path: Path) -> dict:
     return json.loads("".join(output["text"] for output in notebook.cells[-1].outputs))
 
 
-def explorer_html(explorer: dict) -> str:
-    """The controls and all views of one explorer."""
+def explorer_html(explorer: dict, png: str, alt: str) -> str:
+    """The controls and all views of one explorer, and its picture for paper."""
     controls = []
     for control in explorer["controls"]:
         name, labels = escape(control["name"]), control["labels"]
@@ -107,6 +107,7 @@ def explorer_html(explorer: dict) -> str:
         f'<div class="ac-explorer">{note}'
         f'<div class="ac-explorer-controls">{"".join(controls)}</div>'
         f'<div class="ac-explorer-view">{first}</div>'
+        f'<img class="ac-explorer-still" src="data:image/png;base64,{png}" alt="{escape(alt)}">'
         f'<script type="application/json">{data}</script></div>'
     )
 
@@ -122,7 +123,9 @@ def prepare(path: Path, folder: Path) -> None:
         for output in cell.get("outputs", ()):
             explorer = live["explorers"].get(str(cell.execution_count))
             if explorer and output.get("data", {}).get("text/plain", "").startswith("Explorer: "):
-                output.data = {"text/html": style + explorer_html(explorer)}
+                alt = output.metadata["image/png"]["alt"]
+                html = explorer_html(explorer, output.data["image/png"].strip(), alt)
+                output.data = {"text/html": style + html}
                 style = ""
             elif alt := output.get("metadata", {}).get("image/png", {}).get("alt"):
                 cell.metadata.setdefault("mystnb", {})["image"] = {"alt": alt}

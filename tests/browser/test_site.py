@@ -122,6 +122,21 @@ def test_explorers_move_without_a_kernel(chromium, site, path):
     reader.page.context.close()
 
 
+@pytest.mark.parametrize("how", ["on paper", "without scripts"])
+def test_where_nothing_moves_the_stored_picture_is_shown(chromium, site, how):
+    scripts = how != "without scripts"
+    context = chromium.new_context(java_script_enabled=scripts, offline=True)
+    page = context.new_page()
+    page.goto((site / "04_merging_heads.html").as_uri())
+    still = page.locator(".ac-explorer-still")
+    assert "H = 4, head 0" in still.get_attribute("alt")
+    if scripts:
+        assert not still.is_visible()
+        page.emulate_media(media="print")
+    assert still.is_visible()
+    context.close()
+
+
 def test_can_be_searched(chromium, site):
     reader = Reader(chromium, site / "index.html")
     reader.page.locator("input[name=q]:visible").fill("padding")
