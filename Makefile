@@ -53,18 +53,22 @@ test: install
 test-browser: install
 	$(BIN)/pytest tests/browser
 
-# Neither times nor versions nor live views are stored: a second run changes nothing.
+# Neither times nor versions nor live views are stored: a second run changes nothing. What ran
+# before a lesson that failed is tidied as well.
 execute: install
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS) \
 		--ExecutePreprocessor.record_timing=False \
 		--ExecutePreprocessor.store_widget_state=False \
 		--ClearMetadataPreprocessor.enabled=True \
 		--ClearMetadataPreprocessor.clear_cell_metadata=False \
-		--ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec"}'
-	$(BIN)/python -m course_utils.saving $(NOTEBOOKS)
+		--ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec"}'; status=$$?; \
+	$(BIN)/python -m course_utils.saving $(NOTEBOOKS) && exit $$status
 
-# The copy for learners: solution cells are tagged, and every output goes.
+# The copy for learners: solution cells are tagged, and every output goes. Nobody's work is replaced.
 student: install
+	@test -n "$(STUDENT)" && test -z "$$(ls -A "$(STUDENT)" 2>/dev/null)" || { \
+		echo "The folder '$(STUDENT)' must be new or empty: what is in it may be somebody's work." \
+		"Move it away, or choose another: make student STUDENT=folder"; exit 1; }
 	$(BIN)/jupyter nbconvert --to notebook --output-dir "$(STUDENT)" $(NOTEBOOKS) \
 		--TagRemovePreprocessor.enabled=True \
 		--TagRemovePreprocessor.remove_cell_tags=solution \

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils.heatmaps import CourseFigure
-from course_utils.questions import letters_of
+from course_utils.questions import letters_of, read_score_file
 
 TESTS = ("pre-test", "post-test")
 
@@ -45,7 +45,9 @@ def read_scores(folder: Path) -> tuple[list[Learner], list[str]]:
     Raises:
         ValueError: there is no such folder, or no CSV file in it.
     """
-    files = sorted(Path(folder).rglob("*.csv"))
+    files = sorted(
+        file for file in Path(folder).rglob("*") if file.suffix.lower() == ".csv" and file.is_file()
+    )
     if not files:
         raise ValueError(
             f"folder must hold one CSV file for each learner, got {str(folder)!r} without any"
@@ -67,21 +69,16 @@ def read_scores(folder: Path) -> tuple[list[Learner], list[str]]:
 def _lines(file: Path, problems: list[str]) -> Iterator[tuple[str, str, list[str]]]:
     """Yield where, test and letters of each line that holds one of the two tests."""
     try:
-        with file.open(newline="", encoding="utf-8-sig") as lines:
-            reader = csv.DictReader(lines)
-            if not {"quiz", "answers"} <= set(reader.fieldnames or ()):
-                problems.append(
-                    f"{file}: its first line does not name the columns quiz and answers"
-                )
-            for number, line in enumerate(reader, start=2):
-                if line.get("quiz") in TESTS:
-                    yield (
-                        f"{file}, line {number}",
-                        line["quiz"],
-                        (line.get("answers") or "").split(),
-                    )
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        first, *lines = read_score_file(file) or [[]]
+    except (OSError, ValueError, csv.Error) as error:
         problems.append(f"{file}: cannot be read ({error})")
+        return
+    if not {"quiz", "answers"} <= set(first):
+        problems.append(f"{file}: its first line does not name the columns quiz and answers")
+    for number, line in enumerate(lines, start=2):
+        named = dict(zip(first, line, strict=False))
+        if named.get("quiz") in TESTS:
+            yield f"{file}, line {number}", named["quiz"], named.get("answers", "").split()
 
 
 def plot_gain(learners: list[Learner]) -> CourseFigure:

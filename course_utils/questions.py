@@ -4,7 +4,9 @@ The questions and their answers stand in two files in the folder ``questions``, 
 stands in a notebook. Each file is read when its first question is asked for.
 """
 
+import codecs
 import csv
+import io
 import math
 import re
 import reprlib
@@ -21,6 +23,7 @@ import ipywidgets as widgets
 
 FOLDER = Path(__file__).with_suffix("")
 SCORES = Path("scores.csv")  # in the folder of the notebook
+SCORE_COLUMNS = ["when", "quiz", "right", "of", "answers"]
 MAX_ANSWER = 60  # characters; what is longer is no shape and no number
 NOT_SURE = "I do not know"
 
@@ -262,18 +265,41 @@ class Quiz(_Asked):
     def _note_score(self) -> str:
         """Add a line to the file of scores, and say whether that worked."""
         now = datetime.now().isoformat(timespec="minutes")
+        line = {"when": now, **self.state}
         try:
-            with SCORES.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, ["when", "quiz", "right", "of", "answers"])
-                if file.tell() == 0:
-                    writer.writeheader()
-                writer.writerow({"when": now, **self.state})
+            lines = read_score_file(SCORES) if SCORES.exists() else []
+            if lines and lines[0] != SCORE_COLUMNS:
+                return f"`{SCORES}` here is some other file, so note it yourself."
+            # All of it anew: another program may have changed separator, encoding or line ends.
+            written = SCORES.with_suffix(".tmp")
+            with written.open("w", newline="", encoding="utf-8") as file:
+                new = [line[column] for column in SCORE_COLUMNS]
+                csv.writer(file).writerows([*(lines or [SCORE_COLUMNS]), new])
+            written.replace(SCORES)
         except OSError as error:
             return f"`{SCORES}` cannot be written here ({error.strerror}), so note it yourself."
+        except (ValueError, csv.Error) as error:
+            return f"`{SCORES}` cannot be read ({error}), so note it yourself."
         return f"Noted in `{SCORES}`."
 
     def __repr__(self) -> str:
         return f"Quiz: {self._entry['title']}, {len(self._questions)} questions"
+
+
+def read_score_file(path: Path) -> list[list[str]]:
+    """All lines of a score file, also of one that a spreadsheet program has saved anew.
+
+    Commas, semicolons or tabs separate its columns, and it is UTF-8 or UTF-16.
+
+    Raises:
+        ValueError, OSError, csv.Error: it cannot be read.
+    """
+    data = path.read_bytes()
+    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = data.decode("utf-16" if utf16 else "utf-8-sig")
+    text = re.sub(r"^sep=.\r?\n", "", text)  # a line for the program that wrote it
+    separator = max(",;\t", key=text.partition("\n")[0].count)
+    return list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
 
 
 # --- reading what was typed -----------------------------------------------------------------------

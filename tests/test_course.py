@@ -61,6 +61,17 @@ def _as_it_was(monkeypatch, tmp_path):
     torch.set_printoptions(profile="default")
 
 
+@pytest.mark.parametrize("target", ["", "notebooks", "{tmp}"])
+def test_the_hand_out_copy_replaces_nobodys_work(tmp_path, target):
+    (tmp_path / "01_single_head_attention.ipynb").write_text("my answers")
+    target = target.format(tmp=tmp_path)
+    command = ["make", "-o", "install", "student", f"STUDENT={target}", f"VENV={sys.prefix}"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode
+    assert f"The folder '{target}' must be new or empty" in run.stdout
+    assert (tmp_path / "01_single_head_attention.ipynb").read_text() == "my answers"
+
+
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_the_hand_out_copy_holds_no_solution_and_runs(path, student):
     lesson = nbformat.read(path, as_version=4)

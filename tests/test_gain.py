@@ -41,6 +41,14 @@ def test_what_a_quiz_writes_is_read(tmp_path, monkeypatch):
     ] * 2
 
 
+def test_what_a_spreadsheet_program_saved_is_read(folder):
+    wanted = read_scores(folder)
+    text = (folder / "ann.csv").read_text()
+    (folder / "ann.csv").unlink()
+    (folder / "ann.CSV").write_text(text.replace(",", ";"), encoding="utf-16")
+    assert read_scores(folder) == wanted
+
+
 def test_scores_and_means(folder, capsys):
     main(folder, folder / "gain.png")
     printed = capsys.readouterr().out

@@ -1144,6 +1144,37 @@ def test_a_full_score_can_be_reached(folder, name):
     assert said(asked).endswith("Noted in scores.csv.")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.removesuffix("\r\n").encode(),
+        lambda text: text.replace(",", ";").encode("utf-8-sig"),
+        lambda text: text.replace(",", "\t").encode("utf-16"),
+        lambda text: ("sep=;\r\n" + text.replace(",", ";")).encode(),
+        lambda text: text.replace("\r\n", "\n").encode(),
+    ],
+    ids=["no last line end", "semicolons", "UTF-16", "sep=", "line ends"],
+)
+def test_a_file_that_another_program_has_saved_is_gone_on_with(folder, change):
+    quiz("lesson-01").answer(right_letters("lesson-01"))
+    file = folder / "scores.csv"
+    before = file.read_bytes().decode()
+    file.write_bytes(change(before))
+    quiz("lesson-02").answer("a a a")
+    assert [line["quiz"] for line in scores(folder)] == ["lesson-01", "lesson-02"]
+    assert file.read_bytes().decode().startswith(before)
+    assert [other.name for other in folder.iterdir()] == ["scores.csv"]
+
+
+@pytest.mark.parametrize("data", [b"name;mark\n", b"\xff\xfe\x00", b"when,quiz\x00"])
+def test_some_other_file_is_left_as_it_is(folder, data):
+    (folder / "scores.csv").write_bytes(data)
+    asked = quiz("lesson-01")
+    asked.answer(right_letters("lesson-01"))
+    assert said(asked).endswith(", so note it yourself.")
+    assert (folder / "scores.csv").read_bytes() == data
+
+
 def test_a_score_that_cannot_be_noted_is_still_shown(folder):
     (folder / "scores.csv").mkdir()  # root may write everywhere, but not into a folder
     asked = quiz("lesson-01")
