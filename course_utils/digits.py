@@ -313,22 +313,40 @@ def explore_digits(
     """
     if not isinstance(models, Mapping) or not models:
         raise ValueError("models must be a dict from head count to model, with at least one")
+    models = {check_whole("a key of models", count): model for count, model in models.items()}
     _check_rank("images", images, "(M, 8, 8)", 3)
-    if len(labels) != len(images):
-        raise ValueError(f"labels must be one an image; got {len(labels)} for {len(images)} images")
-    first = next(iter(models)) if num_heads is None else num_heads
+    if len(images) == 0 or images.shape[1:] != (8, 8):
+        raise ValueError(f"images must be (M, 8, 8) with M at least 1, got {tuple(images.shape)}")
+    if not np.isfinite(check_numbers("images", images, "ink from 0 to 1")).all():
+        raise ValueError("images must be finite, ink from 0 to 1; got NaN or infinity")
+    labels = check_numbers("labels", labels, "one digit an image")
+    if labels.shape != images.shape[:1] or not np.isin(labels, range(10)).all():
+        raise ValueError(
+            f"labels must be one digit an image, from 0 to 9; got {labels.size} for {len(images)}: "
+            f"{reprlib.repr(labels.tolist())}"
+        )
+    labels = labels.astype(int).tolist()
+    first = next(iter(models)) if num_heads is None else check_whole("num_heads", num_heads)
     if first not in models:
         raise ValueError(f"num_heads={first} has no model; there are {', '.join(map(str, models))}")
-    images, labels = images.clone(), labels.tolist()
+    images = images.clone()
     shown = {}
     with torch.no_grad():
         for count, model in models.items():
             scores, weights = model(cut_into_patches(images, 2))
-            if scores.shape != (len(images), 10) or weights.shape[:2] != (len(images), count):
+            if (
+                scores.shape != (len(images), 10)
+                or weights.shape[:2] != (len(images), count)
+                or weights.shape[3:] != (17,)
+            ):
                 raise ValueError(
                     f"models[{count}] must return scores ({len(images)}, 10) and weights "
                     f"({len(images)}, {count}, L_q, 17); got {tuple(scores.shape)} and "
                     f"{tuple(weights.shape)}"
+                )
+            if not (scores.isfinite().all() and ((weights >= 0) & (weights <= 1.001)).all()):
+                raise ValueError(
+                    f"models[{count}] must return finite scores, and weights from 0 to 1"
                 )
             shown[count] = torch.softmax(scores, -1), cls_maps(weights), weights[:, :, 0, 0]
 
@@ -373,7 +391,8 @@ def explore_digits(
 
     def still(state: dict) -> CourseFigure:
         """The image in the smallest head counts."""
-        states = [compute(count, state["image"]) for count in head_counts_of_still(models)]
+        counts = head_counts_of_still(models, state["num_heads"])
+        states = [compute(count, state["image"]) for count in counts]
         names = [
             f"H = {state['num_heads']}, head {head}"
             for state in states

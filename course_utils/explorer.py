@@ -89,18 +89,22 @@ class Explorer(widgets.VBox):
         data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
         if "error" in self.state:
             return data, {}
-        figure_data, metadata = self._still(self.state)._repr_mimebundle_()
+        try:
+            figure = self._still(self.state)
+        except ValueError:  # at another stop than the one that is shown
+            figure = self.figure()
+        figure_data, metadata = figure._repr_mimebundle_()
         return {**data, "image/png": figure_data["image/png"]}, metadata
 
 
-def head_counts_of_still(counts: Iterable[int]) -> list[int]:
-    """The first head counts whose maps, one a head, fit into one stored picture."""
-    chosen = []
-    for num_heads in counts:
-        if chosen and sum(chosen) + num_heads > MAX_STILL_MAPS:
+def head_counts_of_still(counts: Iterable[int], shown: int) -> list[int]:
+    """The one shown, and the smallest others whose maps, one a head, fit into one picture too."""
+    chosen = [shown]
+    for num_heads in sorted(set(counts) - {shown}):
+        if sum(chosen) + num_heads > MAX_STILL_MAPS:
             break
         chosen.append(num_heads)
-    return chosen
+    return sorted(chosen)
 
 
 # --- controls and HTML --------------------------------------------------------------------------

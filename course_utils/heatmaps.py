@@ -21,12 +21,14 @@ from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.path import Path as Outline
 
 from course_utils.attention import check_embed_dim, check_num_heads
 
 COLORMAP = "viridis"  # even steps of lightness, and told apart by colour-blind readers
 MAX_LABEL = 14  # characters of a token that are shown; a longer one loses its middle
+MAX_BOXES = 512  # features of a split that still get a box each
 MAX_NUMBERS = 600  # cells of a figure that still get their number printed
 PAGE_WIDTH = 9  # inches
 _CELL = (0.7, 0.38)  # inches, width and height of a cell where there is room
@@ -35,6 +37,7 @@ _LINE = 1.15 / 72  # inches a line of text needs for each point of its size
 _TICK_SIZE, _SMALLEST, _TITLE_SIZE = 10, 7, 12  # points
 _PNG_DPI = 144
 _BLOCKED = {"facecolor": "#ececec", "edgecolor": "#a0a0a0", "hatch": "///", "linewidth": 0}
+_CORNERS = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])  # of a cell
 _SCREEN_DPI = 80  # a 7-inch figure is 560 pixels wide, and fits a narrow window
 
 
@@ -158,7 +161,8 @@ def plot_head_split(embed_dim: int, num_heads: int | Sequence[int]) -> CourseFig
         num_heads: H, a divisor of D; or several, to see them below each other.
 
     Returns:
-        A closed figure with one axes a head count: D boxes in a row, in H groups.
+        A closed figure with one axes a head count: D boxes in a row, in H groups; from 513 features
+        on, one box a head.
 
     Raises:
         ValueError: no head count, or one that does not divide D.
@@ -175,12 +179,13 @@ def plot_head_split(embed_dim: int, num_heads: int | Sequence[int]) -> CourseFig
 
 def _draw_split(axes: Axes, embed_dim: int, num_heads: int) -> None:
     head_dim = embed_dim // num_heads
-    for feature in range(embed_dim):
+    width = 1 if embed_dim <= MAX_BOXES else head_dim
+    for feature in range(0, embed_dim, width):
         head = feature // head_dim
         axes.add_patch(
             Rectangle(
                 (feature, 0),
-                1,
+                width,
                 1,
                 facecolor=HEAD_TINTS[head % 2],
                 edgecolor="#555555",
@@ -604,7 +609,8 @@ def _check_blocked(blocked, shape: Sequence[int]) -> np.ndarray:
     if array.dtype != bool:
         raise ValueError(f"blocked must be booleans, True = blocked; got {array.dtype}")
     if array.shape not in (tuple(shape), tuple(shape[-2:])):
-        raise ValueError(f"blocked must be {tuple(shape[-2:])}, got shape {array.shape}")
+        wanted = " or ".join(map(str, dict.fromkeys((tuple(shape[-2:]), tuple(shape)))))
+        raise ValueError(f"blocked must be {wanted}, got shape {array.shape}")
     return np.broadcast_to(array, shape)
 
 
@@ -715,8 +721,11 @@ def _draw_maps(
             axes.set_xticks([])
         if numbers:
             _write_numbers(axes, weights[i], image, 9 if cell >= 0.5 else _SMALLEST, blocked[i])
-        for row, column in np.argwhere(blocked[i]):
-            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **_BLOCKED, in_layout=False))
+        if blocked[i].any():  # one path for all cells: hatching each one for itself is slow
+            corners = np.argwhere(blocked[i])[:, None, ::-1] + _CORNERS  # (cell, corner, xy)
+            codes = [Outline.MOVETO, *3 * [Outline.LINETO]] * len(corners)
+            path = Outline(corners.reshape(-1, 2), codes)
+            axes.add_patch(PathPatch(path, **_BLOCKED, in_layout=False))
     for axes in grid[num_maps:]:
         axes.remove()
     if not numbers:

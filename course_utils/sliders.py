@@ -390,7 +390,9 @@ def explore_split(
         view=view,
         draw=lambda state: plot_head_split(embed_dim, state["num_heads"]),
         describe=lambda state: describe_head_split(embed_dim, state["num_heads"]),
-        still=lambda _state: plot_head_split(embed_dim, head_counts_of_still(divisors(embed_dim))),
+        still=lambda state: plot_head_split(
+            embed_dim, sorted({*divisors(embed_dim)[:3], state["num_heads"]})
+        ),
     )
     switch.observe(offer, "value")
     return explorer
@@ -500,7 +502,7 @@ def explore_heads(
     def still(state: dict) -> CourseFigure:
         """The smallest head counts beside each other."""
         maps, names = [], []
-        for num_heads in head_counts_of_still(divisors(embed_dim)):
+        for num_heads in head_counts_of_still(divisors(embed_dim), state["num_heads"]):
             maps += compute(num_heads, state["sample"])["weights"]
             names += [f"H = {num_heads}, head {head}" for head in range(num_heads)]
         return plot_heads(maps, query_tokens=tokens, titles=names)
@@ -575,6 +577,7 @@ def explore_masks(
         padded[:, length:] = 0
         with torch.no_grad():
             _, weights = layer(padded, mask=attend)  # (1, H, L, L)
+        _check_finite("weights", weights)  # scores may overflow
         mean = weights[0].mean(dim=0)[:length]  # (real query, key)
         weights = weights.mean(dim=1) if averaged else weights[0]
         sees = attend.sum(-1)

@@ -22,6 +22,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils.attention import MultiHeadAttention, divisors
+from course_utils.explorer import head_counts_of_still
 from course_utils.heatmaps import display_token, ramp, text_colour, visible_token
 from course_utils.sliders import (
     MASKS,
@@ -659,8 +660,9 @@ class TestMasks:
                 figure = explorer.figure()
                 drawn = [axes for axes in figure.axes if axes.images]
                 assert [axes.get_title() for axes in drawn] == titles
-                hatched = [p for p in drawn[0].patches if p.get_hatch()]
-                assert len(hatched) == sum(map(sum, state["blocked"]))
+                hatched = [p.get_path() for p in drawn[0].patches if p.get_hatch()]
+                cells = sum(len(path.vertices) // 4 for path in hatched)
+                assert cells == sum(map(sum, state["blocked"]))
 
     def test_what_the_lesson_says_of_it(self):
         explorer = make_masks()
@@ -769,14 +771,31 @@ def test_every_query_stands_in_the_stored_picture():
 
 @pytest.mark.parametrize("sample", [0, 3])
 def test_several_head_counts_stand_in_the_stored_picture(sample):
-    explorer = explore_heads(torch_layer(12, 6), normal(4, 5, 12))
+    explorer = explore_heads(torch_layer(12, 4), normal(4, 5, 12))
     explorer.controls["sample"].value = sample
     shown = stored_maps(explorer)
-    assert list(shown) == [f"H = {h}, head {head}" for h in (1, 2, 3) for head in range(h)]
-    for h in (1, 2, 3):
+    assert list(shown) == [f"H = {h}, head {head}" for h in (1, 2, 4) for head in range(h)]
+    for h in (1, 2, 4):
         explorer.controls["num_heads"].value = h
         for head in range(h):
             assert np.allclose(shown[f"H = {h}, head {head}"], explorer.state["weights"][head])
+
+
+def test_a_stop_that_cannot_be_drawn_leaves_the_picture_of_the_one_that_is_shown():
+    layer = MultiHeadAttention(8, 2).half()
+    for projection in (layer.q_proj, layer.k_proj):
+        projection.weight.data.fill_(20)
+    explorer = explore_heads(layer, torch.ones(1, 3, 8).half())
+    data, metadata = explorer._repr_mimebundle_()  # one head alone has scores above float16
+    assert "image/png" in data
+    assert metadata["image/png"]["alt"] == explorer.figure().alt
+
+
+def test_the_stop_that_is_shown_stands_in_the_stored_picture():
+    assert head_counts_of_still([1, 2, 4, 8], 8) == [8]
+    assert head_counts_of_still([1, 2, 3, 6], 3) == [1, 2, 3]
+    assert head_counts_of_still([8, 4], 4) == [4]
+    assert head_counts_of_still([16, 1], 1) == [1]
 
 
 @pytest.mark.parametrize(
@@ -797,13 +816,14 @@ def test_several_d_k_stand_in_the_stored_picture(head_dims, chosen):
 
 
 def test_several_splits_stand_in_the_stored_picture():
-    figure = explore_split(12, num_heads=6)._still({})
+    explorer = explore_split(12, num_heads=6)
+    figure = explorer._still(explorer.state)
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [
         f"one token: 12 features, {words}"
-        for words in ("1 head of 12", "2 heads of 6", "3 heads of 4")
+        for words in ("1 head of 12", "2 heads of 6", "3 heads of 4", "6 heads of 2")
     ]
-    assert figure.alt.count("12 features in") == 3
+    assert figure.alt.count("12 features in") == 4
 
 
 @pytest.mark.parametrize("length", [2, 4])
@@ -817,8 +837,9 @@ def test_every_mask_stands_in_the_stored_picture(length):
         mask, head = title.split(", head ")
         explorer.controls["mask"].value = mask
         assert np.allclose(shown[title], explorer.state["weights"][int(head)])
-        hatched = [patch for patch in figure.axes[place].patches if patch.get_hatch()]
-        assert len(hatched) == sum(map(sum, explorer.state["blocked"]))
+        hatched = [p.get_path() for p in figure.axes[place].patches if p.get_hatch()]
+        cells = sum(len(path.vertices) // 4 for path in hatched)
+        assert cells == sum(map(sum, explorer.state["blocked"]))
         assert repr(explorer).removeprefix("Explorer: ") in figure.alt
 
 
@@ -996,6 +1017,16 @@ def test_a_subclass_is_refused():
 
     with pytest.raises(ValueError, match="ours or torch's, got Causal"):
         explore_heads(Causal(8, 2), torch.randn(1, 3, 8))
+
+
+def test_a_mask_whose_scores_overflow_says_so_in_place():
+    layer = MultiHeadAttention(8, 2).half()
+    for projection in (layer.q_proj, layer.k_proj):
+        projection.weight.data.fill_(-7500)
+        projection.bias.data.fill_(60000)
+    explorer = explore_masks(layer, torch.ones(1, 4, 8).half())
+    (alert,) = page(explorer).alerts
+    assert "weights must be finite" in alert
 
 
 def test_scores_that_overflow_are_said_in_place():
