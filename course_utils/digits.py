@@ -97,13 +97,8 @@ def cut_into_patches(images: Tensor, size: int) -> Tensor:
         ValueError: images of another rank, or a size that does not divide both sides.
     """
     _check_rank("images", images, "(N, height, width)", 3)
-    size = check_whole("size", size)
+    size = _check_size("size", size, images.shape)
     batch_size, height, width = images.shape
-    if height % size or width % size:
-        ways_out = ", ".join(map(str, divisors(math.gcd(height, width))))
-        raise ValueError(
-            f"size={size} does not divide images of {height} by {width}; try {ways_out}"
-        )
     # (N, grid row, pixel row, grid column, pixel column) -> (N, grid row, grid column, …)
     squares = images.reshape(batch_size, height // size, size, width // size, size)
     return squares.transpose(2, 3).flatten(3).flatten(1, 2)  # (N, patches, size²)
@@ -165,10 +160,13 @@ def plot_digits(
         A closed figure with M axes.
 
     Raises:
-        ValueError: images of another rank or too many, or titles of another number.
+        ValueError: images of another rank or too many, titles of another number, or a patch_size
+            that does not divide both sides.
     """
     images = _check_images(images)
     titles = _check_titles(titles, len(images))
+    if patch_size is not None:
+        patch_size = _check_size("patch_size", patch_size, images.shape)
     figure, panels = _panels(len(images))
     for axes, image, title in zip(panels, images, titles, strict=True):
         _draw_digit(axes, image, title)
@@ -440,6 +438,16 @@ def _check_images(images) -> np.ndarray:
     if images.ndim != 3 or not 1 <= len(images) <= 8:
         raise ValueError(f"images must be one to eight, (M, height, width); got {images.shape}")
     return images
+
+
+def _check_size(name: str, size: int, shape: Sequence[int]) -> int:
+    size, (_, height, width) = check_whole(name, size), shape
+    if height % size or width % size:
+        ways_out = ", ".join(map(str, divisors(math.gcd(height, width))))
+        raise ValueError(
+            f"{name}={size} does not divide images of {height} by {width}; try {ways_out}"
+        )
+    return size
 
 
 def _check_titles(titles: Sequence[str] | None, wanted: int) -> list[str]:

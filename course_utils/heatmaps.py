@@ -204,7 +204,8 @@ def _draw_split(axes: Axes, embed_dim: int, num_heads: int) -> None:
             axes.text(left + head_dim / 2, -0.3, name, ha="center", va="top", fontsize=9)
     axes.set(xlim=(-0.2, embed_dim + 0.2), ylim=(-0.9, 1.1))
     axes.set_title(
-        f"one token: {embed_dim} features, {count_of(num_heads, 'head')} of {head_dim}", fontsize=10
+        f"one token: {count_of(embed_dim, 'feature')}, {count_of(num_heads, 'head')} of {head_dim}",
+        fontsize=10,
     )
     axes.axis("off")
 
@@ -617,10 +618,13 @@ def _check_blocked(blocked, shape: Sequence[int]) -> np.ndarray:
 def describe_head_split(embed_dim: int, num_heads: int) -> str:
     """Say in words which features belong to which head (the first and the last)."""
     head_dim = embed_dim // num_heads
-    last = f", head {num_heads - 1} takes {embed_dim - head_dim} to {embed_dim - 1}"
+    first, last = (f"{start} to {start + head_dim - 1}" for start in (0, embed_dim - head_dim))
+    if head_dim == 1:
+        first, last = "0", f"{embed_dim - 1}"
+    others = f", head {num_heads - 1} takes {last}" if num_heads > 1 else ""
     return (
-        f"{embed_dim} features in {count_of(num_heads, 'head')} of {head_dim}: head 0 takes "
-        f"features 0 to {head_dim - 1}{last if num_heads > 1 else ''}"
+        f"{count_of(embed_dim, 'feature')} in {count_of(num_heads, 'head')} of {head_dim}: head 0 "
+        f"takes feature{'s' * (head_dim > 1)} {first}{others}"
     )
 
 

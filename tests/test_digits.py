@@ -146,6 +146,11 @@ class TestPictures:
     def texts(self, axes):
         return [text.get_text() for text in axes.texts]
 
+    @pytest.mark.parametrize("size", [3, 16, -2, 2.5, "2", True, 0])
+    def test_a_cut_that_does_not_fit_is_refused(self, digits, size):
+        with pytest.raises(ValueError, match="patch_size"):
+            plot_digits(digits.test_images[:1], patch_size=size)
+
     def test_digits_and_their_cuts(self, digits):
         figure = plot_digits(digits.test_images[:3], titles=["a", "b", "c"], patch_size=2)
         assert [axes.get_title() for axes in figure.axes] == ["a", "b", "c"]
