@@ -82,20 +82,27 @@ class TestLesson:
         assert "**The question:" in title
         assert re.findall(r"^(\d)\. ", title, re.M) == ["1", "2", "3"], "three promises"
         assert "*Know before:*" in title
-        assert re.search(r"about \d+\s+minutes", title)
+        assert re.search(r"about \d+\s+minutes,\s+and\s+\d+\s+more", title), (
+            "the first cell says: about N minutes, and M more for the exercises"
+        )
         text = prose(notebook)
         for heading in ("## Shape ledger", "## Promises kept", "## Before you go"):
             assert text.count(heading) == 1, heading
         code = "\n".join(cell.source for cell in cells(notebook, "code"))
-        assert 4 <= len(re.findall(r"^predict\(", code, re.M)) <= 7
-        assert re.search(r"^quiz\(\"lesson-0\d\"\)$", code, re.M)
+        assert 4 <= len(re.findall(r"^predict\(", code, re.M)) <= 7, "4 to 7 predictions"
+        quiz = f'quiz("lesson-{path.name[:2]}")'
+        assert quiz in code.splitlines(), f"no cell says {quiz}"
         assert "### Further reading" in text
         recall = text[text.index("## Before you go") :]
-        assert recall.count("<details>") == recall.count("</details>") == 2
+        assert recall.count("<details>") == recall.count("</details>") == 2, (
+            "two recall questions, each in its own <details>"
+        )
 
     def test_starts_with_arithmetic(self, path):
         early = "".join(cell.source for cell in read(path).cells[:6] if cell.cell_type == "code")
-        assert re.search(r" @ |\* key\)|mha\(x", early)
+        assert re.search(r" @ |\* key\)|mha\(x", early), (
+            "the first six cells compute something with `@`"
+        )
 
     def test_asks_before_its_explorer(self, path):
         code = [cell.source for cell in cells(read(path), "code")]
@@ -115,22 +122,30 @@ class TestLesson:
         solutions = [cell for cell in notebook.cells if "solution" in cell.metadata.get("tags", ())]
         assert len(solutions) >= 2
         for cell in solutions:
-            assert cell.metadata.jupyter.source_hidden
+            assert cell.metadata.get("jupyter", {}).get("source_hidden"), (
+                f"{cell.id}: hide its source (View, Collapse Selected Code)"
+            )
             assert set(re.findall(r"^\S", stored_text(cell), re.M)) == {"✓"}, cell.id
-            (hint,) = [c for c in notebook.cells if c.id == cell.id.replace("solution", "hint")]
-            assert hint.source.startswith("<details><summary>Hint")
-            assert order.index(hint.id) < order.index(cell.id)
+            hint = cell.id.replace("solution", "hint")
+            assert hint in order, f"{cell.id} has no hint: {hint}"
+            said = notebook.cells[order.index(hint)].source
+            assert said.startswith("<details><summary>Hint"), hint
+            assert order.index(hint) < order.index(cell.id), hint
         words = [cell.source for cell in notebook.cells if cell.id.startswith("ex-")]
-        assert sum(bool(re.search(r"\*About \d+ minutes, \w+\.\*", w)) for w in words) >= 2
+        assert sum(bool(re.search(r"\*About \d+ minutes, \w+\.\*", w)) for w in words) >= 2, (
+            "two exercises say *About 5 minutes, easy.*"
+        )
 
     def test_is_written_in_small_steps(self, path):
         notebook = read(path)
-        words = [len(cell.source.split()) for cell in cells(notebook, "markdown")]
-        lines = [len(cell.source.splitlines()) for cell in cells(notebook, "code")]
-        assert statistics.median(words) <= 60
-        assert max(words) <= 150
-        assert statistics.median(lines) <= 8
-        assert max(lines) <= 30
+        words = {cell.id: len(cell.source.split()) for cell in cells(notebook, "markdown")}
+        lines = {cell.id: len(cell.source.splitlines()) for cell in cells(notebook, "code")}
+        for cell, n in words.items():
+            assert n <= 150, f"{cell} has {n} words, at most 150"
+        for cell, n in lines.items():
+            assert n <= 30, f"{cell} has {n} lines, at most 30"
+        assert statistics.median(words.values()) <= 60, "half of the text cells: at most 60 words"
+        assert statistics.median(lines.values()) <= 8, "half of the code cells: at most 8 lines"
 
     def test_has_an_explorer_with_a_picture(self, path):
         shown = [

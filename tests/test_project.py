@@ -82,7 +82,7 @@ def test_the_readme_lists_every_lesson():
     readme = (ROOT / "README.md").read_text()
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         title = nbformat.read(path, as_version=4).cells[0].source
-        name = re.match(r"# \d · (.+)", title)[1]
+        name = re.match(r"# \d+ · (.+)", title)[1]
         minutes = re.search(r"about (\d+)\s+minutes", title)[1]
         assert re.search(
             rf"\[{re.escape(name)}\]\(notebooks/{path.name}\).*\| {minutes} \|", readme
@@ -93,7 +93,7 @@ def test_the_teachers_page_has_the_minutes_of_every_lesson():
     page = (ROOT / "TEACHING.md").read_text()
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         title = nbformat.read(path, as_version=4).cells[0].source
-        number, name = re.match(r"# (\d) · (.+)", title).groups()
+        number, name = re.match(r"# (\d+) · (.+)", title).groups()
         minutes = re.search(r"about (\d+)\s+minutes,\s+and\s+(\d+)\s+more", title).groups()
         reading, exercises = map(int, minutes)
         assert f"| {number} | {name} | {reading} | {reading + exercises} |" in page, name
