@@ -694,7 +694,7 @@ def explore_masks(
 
 
 def explore_head_counts(
-    scores: Mapping[str, Mapping[int, Sequence[float]]],
+    accuracies: Mapping[str, Mapping[int, Sequence[float]]],
     maps: Mapping[str, Mapping[int, Tensor]],
     *,
     embed_dim: int,
@@ -703,7 +703,7 @@ def explore_head_counts(
     """Choose a head count and see what layers that were trained with it can do.
 
     Args:
-        scores: task to head count to one score from 0 to 1 for each seed.
+        accuracies: task to head count to one accuracy from 0 to 1 for each seed.
         maps: task to head count to what one query gives each key, (S, H, L): every seed's heads.
         embed_dim: D; every head count must divide it.
         keys: task to L names; left out, the positions.
@@ -711,15 +711,15 @@ def explore_head_counts(
     Returns:
         An explorer with the controls ``num_heads`` (the head counts that were trained) and
         ``seed``; its state holds ``head_dim``, ``rank_bound`` (of a head's QKᵀ), ``stored_weights``
-        (of one sample and query, H·L, by task), ``scores`` (task to one number a seed) and ``maps``
-        (task to (H, L), of the seed chosen).
+        (of one sample and query, H·L, by task), ``accuracies`` (task to one number a seed) and
+        ``maps`` (task to (H, L), of the seed chosen).
 
     Raises:
         ValueError: no task, tasks that differ between the arguments or in their head counts, a
-            head count that does not divide embed_dim, or scores and maps of another shape.
+            head count that does not divide embed_dim, or accuracies and maps of another shape.
     """
     embed_dim = check_whole("embed_dim", embed_dim)
-    for name, given in (("scores", scores), ("maps", maps)):
+    for name, given in (("accuracies", accuracies), ("maps", maps)):
         if (
             not isinstance(given, Mapping)
             or not given
@@ -728,9 +728,9 @@ def explore_head_counts(
             raise ValueError(
                 f"{name} must hold at least one task, and for it one head count or more"
             )
-        counts = list(next(iter(scores.values())))
-        if list(given) != list(scores):
-            raise ValueError(f"{name} must have the tasks {list(scores)}, got {list(given)}")
+        counts = list(next(iter(accuracies.values())))
+        if list(given) != list(accuracies):
+            raise ValueError(f"{name} must have the tasks {list(accuracies)}, got {list(given)}")
         for task, by_count in given.items():
             check_text(f"each task in {name}", task)
             if list(by_count) != counts:
@@ -741,26 +741,27 @@ def explore_head_counts(
         raise ValueError(f"keys must be a dict, task to names, got {reprlib.repr(keys)}")
     for num_heads in counts:
         check_num_heads(embed_dim, num_heads)
-    scores = {
+    accuracies = {
         task: {
-            h: check_numbers(f"scores[{task!r}][{h}]", by_count[h], "one a seed") for h in counts
+            h: check_numbers(f"accuracies[{task!r}][{h}]", by_count[h], "one a seed")
+            for h in counts
         }
-        for task, by_count in scores.items()
+        for task, by_count in accuracies.items()
     }
     maps = {
         task: {h: check_weights(by_count[h], "(S, H, L)", f"maps[{task!r}][{h}]") for h in counts}
         for task, by_count in maps.items()
     }
-    seeds = max(1, next(iter(scores.values()))[counts[0]].size)
+    seeds = max(1, next(iter(accuracies.values()))[counts[0]].size)
     names = {}
-    for task in scores:
+    for task in accuracies:
         length = maps[task][counts[0]].shape[-1]
         names[task] = _names((keys or {}).get(task), length, f"keys[{task!r}]")
         for h in counts:
-            own = scores[task][h]
+            own = accuracies[task][h]
             if own.shape != (seeds,) or not ((own >= 0) & (own <= 1)).all():
                 raise ValueError(
-                    f"scores[{task!r}][{h}] must be {seeds} numbers from 0 to 1, one a seed; "
+                    f"accuracies[{task!r}][{h}] must be {seeds} numbers from 0 to 1, one a seed; "
                     f"got {reprlib.repr(own.tolist())}"
                 )
             if maps[task][h].shape != (seeds, h, length):
@@ -768,12 +769,12 @@ def explore_head_counts(
                     f"maps[{task!r}][{h}] must be (S, H, L) = {(seeds, h, length)}, "
                     f"got shape {maps[task][h].shape}"
                 )
-    scores, maps = (
+    accuracies, maps = (
         {task: {h: by_count[h].tolist() for h in counts} for task, by_count in given.items()}
-        for given in (scores, maps)
+        for given in (accuracies, maps)
     )
 
-    shown = {task: visible_token(task) for task in scores}
+    shown = {task: visible_token(task) for task in accuracies}
 
     def compute(num_heads: int, seed: int) -> dict:
         return {
@@ -782,7 +783,7 @@ def explore_head_counts(
             "head_dim": embed_dim // num_heads,
             "rank_bound": embed_dim // num_heads,
             "stored_weights": {task: num_heads * len(names[task]) for task in maps},
-            "scores": {task: scores[task][num_heads] for task in scores},
+            "accuracies": {task: accuracies[task][num_heads] for task in accuracies},
             "maps": {task: maps[task][num_heads][seed] for task in maps},
         }
 
@@ -808,11 +809,11 @@ def explore_head_counts(
                 *map(two_decimals, (*all_seeds, sum(all_seeds) / seeds)),
                 f"{min(all_seeds):.2f} to {max(all_seeds):.2f}",
             ]
-            for task, all_seeds in state["scores"].items()
+            for task, all_seeds in state["accuracies"].items()
         ]
         head = ["", *(f"seed {seed}" for seed in range(seeds)), "mean", "spread"]
         return side_by_side(
-            facts_table("the layer", facts), html_table("score", head, table)
+            facts_table("the layer", facts), html_table("accuracy", head, table)
         ) + side_by_side(
             *(
                 part
@@ -830,9 +831,9 @@ def explore_head_counts(
     def draw(state: dict) -> CourseFigure:
         return plot_spread(
             counts,
-            {task: [by_count[h] for h in counts] for task, by_count in scores.items()},
+            {task: [by_count[h] for h in counts] for task, by_count in accuracies.items()},
             x_label="heads H",
-            y_label="score",
+            y_label="accuracy",
             title=f"{seeds} seeds each, D = {embed_dim}",
             marked=state["num_heads"],
         )
@@ -840,7 +841,7 @@ def explore_head_counts(
     def describe(state: dict) -> str:
         return (
             f"H = {state['num_heads']}, d_h = {state['head_dim']}, rank of QKᵀ at most "
-            f"{state['rank_bound']}; scores and maps for {', '.join(shown.values())}, "
+            f"{state['rank_bound']}; accuracies and maps for {', '.join(shown.values())}, "
             f"{count_of(seeds, 'seed')} each"
         )
 

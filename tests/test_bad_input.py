@@ -316,7 +316,7 @@ def masks_show(explorer, layer, x, tokens):
     looked_at(explorer)
 
 
-def counts_show(explorer, scores, maps, embed_dim, keys):
+def counts_show(explorer, accuracies, maps, embed_dim, keys):
     looked_at(explorer)
 
 
@@ -381,7 +381,7 @@ CALLS = {
     ),
     explore_masks: ({"layer": LAYER, "x": normal(1, 4, 6), "tokens": FRUITS}, masks_show),
     explore_head_counts: (
-        {"scores": SCORES, "maps": MAPS, "embed_dim": 4, "keys": {"a": FRUITS}},
+        {"accuracies": SCORES, "maps": MAPS, "embed_dim": 4, "keys": {"a": FRUITS}},
         counts_show,
     ),
     predict: ({"question_id": "l1-score"}, None),

@@ -1,4 +1,4 @@
-"""The explorer over trained head counts, and the figure of scores with their spread."""
+"""The explorer over trained head counts, and the figure of runs with their spread."""
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ KEYS = {"fetch": ["red", "<b>", "2", "3", "4"]}
 def results(seed=0):
     torch.manual_seed(seed)
     lengths = {"fetch": 5, "match": 6}
-    scores = {task: {h: torch.rand(SEEDS) for h in COUNTS} for task in lengths}
+    accuracies = {task: {h: torch.rand(SEEDS) for h in COUNTS} for task in lengths}
     maps = {
         task: {h: torch.randn(SEEDS, h, length).softmax(-1) for h in COUNTS}
         for task, length in lengths.items()
     }
-    return scores, maps
+    return accuracies, maps
 
 
 def make():
@@ -37,14 +37,16 @@ class TestExplorer:
         assert explorer.controls["seed"].options == (0, 1, 2)
 
     def test_state_holds_what_was_trained(self):
-        scores, maps = results()
+        accuracies, maps = results()
         seen = []
         for state in every_state(make()):
             h, seed = state["num_heads"], state["seed"]
             seen.append((h, seed))
             assert state["head_dim"] == state["rank_bound"] == D // h
             assert state["stored_weights"] == {"fetch": 5 * h, "match": 6 * h}
-            assert state["scores"] == {task: scores[task][h].tolist() for task in scores}
+            assert state["accuracies"] == {
+                task: accuracies[task][h].tolist() for task in accuracies
+            }
             assert state["maps"] == {task: maps[task][h][seed].tolist() for task in maps}
         assert len(set(seen)) == 9
 
@@ -52,17 +54,17 @@ class TestExplorer:
         explorer = make()
         for state in every_state(explorer):
             h = state["num_heads"]
-            facts, score, *maps = page(explorer).tables
+            facts, table_of_all, *maps = page(explorer).tables
             assert [row[-1] for row in facts["rows"]] == [
                 f"8 / {h} = {8 // h}",
                 f"at most {8 // h}",
                 f"{h} · 5 = {5 * h}",
                 f"{h} · 6 = {6 * h}",
             ]
-            assert score["rows"][0] == ["", "seed 0", "seed 1", "seed 2", "mean", "spread"]
-            assert body(score) == [
+            assert table_of_all["rows"][0] == ["", "seed 0", "seed 1", "seed 2", "mean", "spread"]
+            assert body(table_of_all) == [
                 [*two(s), f"{sum(s) / 3:.2f}", f"{min(s):.2f} to {max(s):.2f}"]
-                for s in state["scores"].values()
+                for s in state["accuracies"].values()
             ]
             for table, (task, rows) in zip(maps, state["maps"].items(), strict=True):
                 assert table["caption"] == f"{task}, seed {state['seed']}: where each head looks"
@@ -84,15 +86,15 @@ class TestExplorer:
         assert repr(explorer) == repr(other)
         assert repr(explorer) == (
             "Explorer: H = 1, d_h = 8, rank of QKᵀ at most 8; "
-            "scores and maps for fetch, match, 3 seeds each"
+            "accuracies and maps for fetch, match, 3 seeds each"
         )
 
     def test_what_is_given_later_changes_nothing(self):
-        scores, maps = results()
-        explorer = explore_head_counts(scores, maps, embed_dim=D)
+        accuracies, maps = results()
+        explorer = explore_head_counts(accuracies, maps, embed_dim=D)
         before = explorer.state
         maps["fetch"][1].zero_()
-        scores["fetch"][1].zero_()
+        accuracies["fetch"][1].zero_()
         explorer.controls["seed"].value = 1
         explorer.controls["seed"].value = 0
         assert explorer.state == before
@@ -100,11 +102,14 @@ class TestExplorer:
     @pytest.mark.parametrize(
         ("spoil", "said"),
         [
-            (lambda s, m: (s.clear(), m.clear()), "scores must hold at least one task"),
+            (lambda s, m: (s.clear(), m.clear()), "accuracies must hold at least one task"),
             (lambda s, m: s.pop("match"), r"maps must have the tasks \['fetch'\], got"),
-            (lambda s, m: s["match"].pop(4), r"scores\['match'\] must have the head counts"),
+            (lambda s, m: s["match"].pop(4), r"accuracies\['match'\] must have the head counts"),
             (lambda s, m: m["fetch"].pop(2), r"maps\['fetch'\] must have the head counts"),
-            (lambda s, m: s["fetch"].update({2: [0.5]}), r"scores\['fetch'\]\[2\] must be 3 num"),
+            (
+                lambda s, m: s["fetch"].update({2: [0.5]}),
+                r"accuracies\['fetch'\]\[2\] must be 3 num",
+            ),
             (lambda s, m: s["fetch"].update({2: [0.5, 2, 0]}), "must be 3 numbers from 0 to 1"),
             (
                 lambda s, m: m["match"].update({2: torch.rand(3, 1, 6)}),
@@ -117,10 +122,10 @@ class TestExplorer:
         ],
     )
     def test_results_that_do_not_fit(self, spoil, said):
-        scores, maps = results()
-        spoil(scores, maps)
+        accuracies, maps = results()
+        spoil(accuracies, maps)
         with pytest.raises(ValueError, match=said):
-            explore_head_counts(scores, maps, embed_dim=D)
+            explore_head_counts(accuracies, maps, embed_dim=D)
 
     def test_a_head_count_must_divide_the_width(self):
         with pytest.raises(ValueError, match="embed_dim=6 cannot be split into num_heads=4"):

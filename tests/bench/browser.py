@@ -71,9 +71,9 @@ SUBJECTS = {
     "explore_masks": ("explore_masks(CourseLayer(64, 4), x)", "html", SMALL),
     "explore_head_counts": (
         "counts = [1, 2, 4, 8]\n"
-        "scores = {h: torch.rand(5).tolist() for h in counts}\n"
+        "accuracies = {h: torch.rand(5).tolist() for h in counts}\n"
         "maps = {h: torch.rand(5, h, 8).softmax(-1) for h in counts}\n"
-        'explore_head_counts({"task": scores}, {"task": maps}, embed_dim=64)',
+        'explore_head_counts({"task": accuracies}, {"task": maps}, embed_dim=64)',
         "html",
         SMALL,
     ),

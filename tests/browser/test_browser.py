@@ -330,14 +330,14 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
             ("plain", [*mixes, [None, state["output"]]]),
         ]
     if "rank_bound" in state:  # explore_head_counts
-        heads, scores = state["num_heads"], state["scores"].values()
+        heads, accuracies = state["num_heads"], state["accuracies"].values()
         stored = [[heads, n // heads, n] for n in state["stored_weights"].values()]
         facts = [
             [state["head_dim"] * heads, heads, state["head_dim"]],
             state["rank_bound"],
             *stored,
         ]
-        rows = [[*s, sum(s) / len(s), [min(s), max(s)]] for s in scores]
+        rows = [[*s, sum(s) / len(s), [min(s), max(s)]] for s in accuracies]
         return [
             ("plain", [[fact] for fact in facts]),
             ("plain", rows),
