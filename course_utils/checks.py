@@ -52,12 +52,16 @@ class CheckFailed(AssertionError):  # noqa: N818 - it says what happened
         return str(self).splitlines()
 
 
-def check_scaled_dot_product_attention(fn: Callable | None) -> bool:
+def check_scaled_dot_product_attention(fn: Callable | None, *, needs_mask: bool = False) -> bool:
     """Check ``fn(query, key, value, mask=None) -> (output, weights)``.
 
     It is given one head, query (L_q, d), key (L_k, d) and value (L_k, d_v), and many, with (N, H)
     in front. A mask is boolean, True = may attend: (L_q, L_k) or (N, 1, L_q, L_k). A function
     without a fourth argument is checked without masks.
+
+    Args:
+        fn: the learner's function.
+        needs_mask: whether a function without a fourth argument is wrong.
 
     Returns:
         True if it is right, False if it is not attempted yet; see ``check_split_heads``.
@@ -67,7 +71,16 @@ def check_scaled_dot_product_attention(fn: Callable | None) -> bool:
     """
     masks = "with and without a mask" if _takes(fn, "mask", 3) else "without a mask"
     covered = f"one head and many, L_q ≠ L_k, {masks}"
-    return check("scaled_dot_product_attention", fn, _attention_trials, mistakes.ATTENTION, covered)
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        if needs_mask and not _takes(fn, "mask", 3):
+            raise CheckFailed(
+                "your function takes no mask; this exercise is about masks. "
+                "Give it a fourth argument, mask=None."
+            )
+        yield from _attention_trials(fn)
+
+    return check("scaled_dot_product_attention", fn, trials, mistakes.ATTENTION, covered)
 
 
 def check_split_heads(fn: Callable | None) -> bool:
@@ -362,7 +375,15 @@ class _Raised(CheckFailed):
 
 
 class _NotAttempted(_Raised):
-    """It stopped where the stub does."""
+    """It stopped where the stub does; ``left`` says what is still there."""
+
+    left = "raise NotImplementedError is still there"
+
+
+class _LeftOpen(_NotAttempted):
+    """It returned what stands for nothing yet."""
+
+    left = "part of it still returns `...`"
 
 
 class _DropoutOff(TorchFunctionMode):
@@ -448,7 +469,7 @@ def _run(trial: Trial, *, dropout: bool = False) -> Answer:
 def _tensors(result: object, names: tuple[str, ...]) -> Answer:
     items = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     if items and all(item is ... for item in items):
-        raise _NotAttempted("part of it still returns `...`.")
+        raise _LeftOpen(f"{_LeftOpen.left}.")
     if result is None:
         raise CheckFailed(
             "your code returned None; is there a return line, or is what it returns None?"
@@ -499,8 +520,8 @@ def check(
     try:
         with _undisturbed():
             count, note = _judge(learner, make_trials, steps)
-    except _NotAttempted:
-        left = ": raise NotImplementedError is still there" if _has_lines(learner) else ""
+    except _NotAttempted as stopped:
+        left = f": {stopped.left}" if _has_lines(learner) else ""
         print(f"○ {name}: {'not finished' if left else 'not attempted'} yet{left}")
         return False
     except CheckFailed as problem:
@@ -694,7 +715,8 @@ def _gradient_note(trial: Trial) -> str:
     """Say what is wrong with gradients through a right result, if anything.
 
     Raises:
-        CheckFailed: an input or parameter gets no gradient at all.
+        CheckFailed: the code raises an error where a gradient is wanted, or an input or parameter
+            gets no gradient at all.
     """
     if not trial.gradients or not trial.inputs:
         return ""
@@ -702,7 +724,15 @@ def _gradient_note(trial: Trial) -> str:
         name: x.clone().requires_grad_(x.is_floating_point()) for name, x in trial.inputs.items()
     }
     leaves = {n: x for n, x in {**inputs, **trial.parameters}.items() if x.requires_grad}
-    result = _tensors(_call(trial.call, **inputs), trial.names)[0]
+    try:
+        returned = _call(trial.call, **inputs)
+    except _Raised as error:  # without gradients it raised none
+        told, _, line = str(error).partition("\n")
+        numpy = "numpy()" in told
+        said = ["the numbers are right, but your code cannot take tensors that need a gradient."]
+        said += [told] * (not numpy) + [line] * bool(line) + ["  Look at: NumPy on the way"] * numpy
+        raise CheckFailed("\n".join(said)) from None
+    result = _tensors(returned, trial.names)[0]
     gradients = [None] * len(leaves)
     if result.requires_grad:
         try:
