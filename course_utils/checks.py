@@ -148,12 +148,14 @@ class Trial:
     parameters: dict[str, Tensor] = field(default_factory=dict)
     names: tuple[str, ...] = ("output", "weights")  # what to call the things returned
     gradients: bool = True  # whether they must reach the inputs
+    called: dict[str, str] = field(default_factory=dict)  # what the exercise calls an input
 
     @property
     def label(self) -> str:
         """The input in words, for messages."""
         parts = [
-            f"{name} {tuple(x.shape) if x.is_floating_point() or x.ndim > 1 else x.tolist()}"
+            f"{self.called.get(name, name)} "
+            f"{tuple(x.shape) if x.is_floating_point() or x.ndim > 1 else x.tolist()}"
             for name, x in self.inputs.items()
         ]
         for name in SAID:
@@ -462,7 +464,8 @@ def _run(trial: Trial, *, dropout: bool = False) -> Answer:
         result = _call(trial.call, **inputs)
     for name, x in inputs.items():
         if not torch.equal(x, trial.inputs[name]):
-            raise CheckFailed(f"your code changes its input {name} in place; leave it as it came.")
+            said = trial.called.get(name, name)
+            raise CheckFailed(f"your code changes its input {said} in place; leave it as it came.")
     return tuple(map(mistakes.comparable, _tensors(result, trial.names)))
 
 

@@ -379,6 +379,7 @@ def check_permute_heads(fn: Callable | None) -> bool:
                 own = copy.deepcopy(layer)
                 with torch.no_grad():  # to move a head is no step of training
                     fn(own, list(order))
+                _same_shapes(own, layer, len(order))
                 return _all_weights(own)
 
             def truth(layer: nn.Module = layer, order: list[int] = order) -> tuple:
@@ -417,6 +418,8 @@ def check_layer_cost(fn: Callable | None) -> bool:
 
             def call(sizes: tuple = (n, length, d, h)) -> object:
                 result = fn(*sizes)
+                if isinstance(result, Mapping):  # its keys are no numbers
+                    raise CheckFailed("return three numbers, not a dict.")
                 try:
                     parts = tuple(result)
                 except TypeError:  # a single number has no parts, and no result has none either
@@ -464,7 +467,15 @@ def check_mean_pool(fn: Callable | None) -> bool:
             given = {"x": inputs["x"].double(), "is_token": inputs["is_token"]}
             given["returns"] = ("pooled", "unit")
             names = ("mean", "unit vector")
-            yield Trial(inputs, lambda x, is_token: fn(x, is_token), truth, given, names=names)
+            yield Trial(
+                inputs,
+                lambda x, is_token: fn(x, is_token),
+                truth,
+                given,
+                names=names,
+                gradients=False,
+                called={"is_token": "mask"},  # a mask by name would be one of attention
+            )
 
     return check("mean_pool", fn, trials, mistakes.MEAN_POOL, "with padding and without")
 
@@ -635,7 +646,14 @@ def check_cls_maps(fn: Callable | None) -> bool:
 
             given = {"returns": ("laid_out",), "maps": weights.double()}
             inputs = {"weights": weights}
-            yield Trial(inputs, lambda weights: fn(weights), truth, given, names=("the result",))
+            yield Trial(
+                inputs,
+                lambda weights: fn(weights),
+                truth,
+                given,
+                names=("the result",),
+                gradients=False,
+            )
 
     return check("cls_maps", fn, trials, mistakes.CLS_MAPS, "grids of 2, 3 and 4 patches a side")
 
@@ -684,6 +702,29 @@ def _as_number(name: str, x: object) -> object:
         else:
             kind = f"of type {type(x).__name__}"
         raise CheckFailed(f"{name} is {kind}; expected a number.") from None
+
+
+def _same_shapes(layer: nn.Module, before: nn.Module, num_heads: int) -> None:
+    """Refuse a layer of which a weight or bias has changed its shape.
+
+    Raises:
+        CheckFailed: one has; where it was indexed by heads, the message says so.
+    """
+    for name in PROJECTIONS:
+        for part in ("weight", "bias"):
+            x = getattr(getattr(layer, name, None), part, None)
+            old = getattr(getattr(before, name), part).shape
+            if x is None or x.shape == old:
+                continue
+            said = f"after your code, {name}.{part} is {tuple(x.shape)}; it was {tuple(old)}."
+            units = {
+                (num_heads, *old[1:]): "rows" if part == "weight" else "numbers",
+                (*old[:-1], num_heads): "columns" if part == "weight" else "numbers",
+            }
+            if tuple(x.shape) in units:
+                unit = units[tuple(x.shape)]
+                said += f" order counts heads, not features: each head is d_h {unit}."
+            raise CheckFailed(said)
 
 
 def _all_weights(layer: MultiHeadAttention) -> tuple[Tensor, Tensor]:

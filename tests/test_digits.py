@@ -494,6 +494,15 @@ class TestOtherWays:
 
         assert check_cut_into_patches(fn) is True
 
+    def test_numpy_lays_out_maps_too(self):
+        def fn(weights):
+            side = math.isqrt(weights.shape[-1])
+            return torch.from_numpy(
+                weights.numpy()[:, :, 0, 1:].reshape(*weights.shape[:2], side, -1)
+            )
+
+        assert check_cls_maps(fn) is True
+
     def test_unfold_cuts_too(self):
         def fn(images, size):
             x = images.unfold(1, size, size).unfold(2, size, size)

@@ -184,6 +184,26 @@ def test_other_ways_to_the_same_mistake(fn, bug):
     assert failed.value.explanations == ((bug,),)
 
 
+def test_numbers_for_the_causal_part_alone_are_named():
+    def fn(lengths, seq_len, causal):
+        real = (torch.arange(seq_len) < lengths[:, None])[:, None, None].expand(-1, 1, seq_len, -1)
+        return real * torch.ones(seq_len, seq_len).tril() if causal else real
+
+    with pytest.raises(CheckFailed) as failed:
+        check_attention_mask(fn)
+    assert failed.value.explanations == (("built-of-zeros-and-ones",),)
+
+
+def test_a_very_low_number_is_called_one():
+    def fn(lengths, seq_len, causal):
+        may = attention_mask()(lengths, seq_len, causal)
+        return torch.zeros(may.shape).masked_fill(~may, -1e9)
+
+    with pytest.raises(CheckFailed, match="holds 0 and -inf, or a very low number") as failed:
+        check_attention_mask(fn)
+    assert failed.value.explanations == (("built-to-be-added",),)
+
+
 def test_ones_for_real_keys_are_numbers_too():
     def fn(layer, x, memory, lengths):
         real = (torch.arange(memory.shape[1]) < lengths[:, None]).float()

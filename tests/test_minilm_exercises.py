@@ -1,5 +1,6 @@
 """The exercises of lesson 8: right answers pass, and each wrong one is named."""
 
+import numpy as np
 import pytest
 import torch
 from naming import each_slip, failure_of
@@ -146,8 +147,29 @@ class TestRight:
         assert check_remove_head(remove)
         assert check_previous_token(lambda w: w.diagonal(-1, 2, 3).mean((0, 2)))
 
+    def test_numpy_pools_too(self):
+        def pool(x, mask):
+            rows = [row[own].mean(0) for row, own in zip(x.numpy(), mask.numpy(), strict=True)]
+            mean = torch.tensor(np.stack(rows))
+            return mean, mean / mean.norm(dim=-1, keepdim=True)
+
+        assert check_mean_pool(pool) is True
+
 
 class TestWrong:
+    def test_the_mask_is_called_as_in_the_exercise(self):
+        def in_place(x, mask):
+            mask[:, 0] = False
+            return mean_pool()(x, mask)
+
+        with pytest.raises(CheckFailed, match="changes its input mask in place"):
+            check_mean_pool(in_place)
+        with pytest.raises(CheckFailed) as failed:
+            check_mean_pool(lambda x, mask: (x[:, 0] + 1, x[:, 0] + 1))
+        assert r"  input: x (1, 3, 4), mask (1, 3)" in str(failed.value)
+        assert "is_token" not in str(failed.value)
+        assert "Without a mask" not in str(failed.value)
+
     @pytest.mark.parametrize(("name", "bug"), each_slip(EXERCISES))
     def test_every_mistake_alone_is_named(self, name, bug):
         assert failure_of(EXERCISES[name], bug).explanations == ((bug,),)
