@@ -681,11 +681,16 @@ def _observations(trial: Trial, answer: Answer, results: list[_Result]) -> list[
                 seen.append(f"  rows of weights do not sum to 1{over}")
     # With a mask, or a switch, other lines of code are at work: only the same kind tells of sizes.
     alike = [(other, got) for other, got in results if _kind(other) == _kind(trial)]
-    fine = sum(_equal(got, other.expected()) for other, got in alike)
+    fine = [other for other, got in alike if _equal(got, other.expected())]
     if fine:
-        seen.append(
-            f"  {fine} of {len(alike)} inputs come out right; is a size fixed in your code?"
-        )
+        count = f"  {len(fine)} of {len(alike)} inputs come out right"
+        if all(_samples(other) == 1 for other in fine) and _right_alone(trial):
+            seen.append(f"{count}, the one with a single sample")
+        else:
+            seen.append(f"{count}; is a size fixed in your code?")
+    full = [(other, got) for other, got in results if other.given.get("is_padded") is False]
+    if trial.given.get("is_padded") and full and not _first_wrong(full):
+        seen.append("  without any padding, everything is right")
     if len(answer) < len(expected):
         came = ("one result", "two results")[len(answer) - 1]
         seen.append(f"  only {came} came back; expected {', '.join(trial.names)}")
@@ -695,8 +700,31 @@ def _observations(trial: Trial, answer: Answer, results: list[_Result]) -> list[
 
 
 def _kind(trial: Trial) -> tuple:
-    """What switches other lines of code on: a mask, and arguments that are True or False."""
-    return "mask" in trial.inputs, *(trial.given.get(name) for name in ("is_causal", "is_scaled"))
+    """What switches other lines of code on: a mask, padding, arguments that are True or False."""
+    switches = ("is_causal", "is_scaled", "is_padded")
+    return "mask" in trial.inputs, *(trial.given.get(name) for name in switches)
+
+
+def _samples(trial: Trial) -> int | None:
+    """How many samples an input holds; None if it has no axis for them."""
+    x = next(iter(trial.inputs.values()), None)
+    return None if x is None or x.ndim < 3 else len(x)
+
+
+def _right_alone(trial: Trial) -> bool:
+    """Whether the first sample of an input comes out right when it comes alone."""
+    n = _samples(trial)
+    if not n:
+        return False
+    inputs = {
+        name: x[:1] if len(x) == n and (x.ndim > 2 or not x.is_floating_point()) else x
+        for name, x in trial.inputs.items()
+    }
+    alone = replace(trial, inputs=inputs)
+    try:
+        return _equal(_run(alone), alone.expected())
+    except (CheckFailed, RuntimeError, ValueError):  # it does not run with one sample
+        return False
 
 
 def _leaks(trial: Trial, answer: Answer | None) -> bool:

@@ -79,6 +79,9 @@ def cross_attention(*bugs):
         if "cross-memory-at-itself" in bugs:
             query = memory
         each = "cross-weights-averaged" not in bugs
+        if "cross-mask-repeated" in bugs:
+            every = blocked.repeat(layer.num_heads, 1)[:, None].repeat(1, x.size(1), 1)
+            return layer(query, key, key, attn_mask=every, average_attn_weights=not each)
         return layer(query, key, key, key_padding_mask=blocked, average_attn_weights=not each)
 
     return fn
@@ -202,6 +205,25 @@ def test_a_very_low_number_is_called_one():
     with pytest.raises(CheckFailed, match="holds 0 and -inf, or a very low number") as failed:
         check_attention_mask(fn)
     assert failed.value.explanations == (("built-to-be-added",),)
+
+
+def test_what_is_right_without_padding_only_is_said():
+    def zeroed(layer, x, memory, lengths):
+        real = torch.arange(memory.shape[1]) < lengths[:, None]
+        memory = memory * real[..., None]
+        return layer(x, memory, memory, average_attn_weights=False)
+
+    with pytest.raises(CheckFailed, match="without any padding, everything is right") as failed:
+        check_cross_attention(zeroed)
+    assert "is a size fixed" not in str(failed.value)
+
+
+def test_the_length_of_the_first_sample_for_all_is_no_fixed_size():
+    def first(layer, x, memory, lengths):
+        return cross_attention()(layer, x, memory, lengths[:1].expand(len(lengths)))
+
+    with pytest.raises(CheckFailed, match="1 of 3 inputs come out right, the one with a single"):
+        check_cross_attention(first)
 
 
 def test_ones_for_real_keys_are_numbers_too():

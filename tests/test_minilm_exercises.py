@@ -57,6 +57,11 @@ def remove_head(*bugs):
         if "block-open-at-one-end" in bugs:
             own = torch.arange(head * width, len(weight))
         cleared, kept = weight.clone(), bias.clone()
+        if "others-scaled-up" in bugs:
+            cleared *= num_heads / (num_heads - 1)
+        if "block-of-fixed-width" in bugs:
+            cleared[:, head * 32 : (head + 1) * 32] = 0
+            return cleared, kept
         if "rows-cleared" in bugs:
             cleared[own] = 0
         elif "square-cleared" in bugs:
@@ -212,6 +217,23 @@ class TestWrong:
         with pytest.raises(CheckFailed) as failed:
             check_remove_head(fn)
         assert failed.value.explanations == (("counts-heads-from-1",),)
+
+    def test_one_sample_for_all_is_no_fixed_size(self):
+        with pytest.raises(CheckFailed) as failed:
+            check_previous_token(lambda w: w[0].diagonal(-1, 1, 2).mean(-1))
+        assert "1 of 3 inputs come out right, the one with a single sample" in str(failed.value)
+        assert "is a size fixed" not in str(failed.value)
+
+    def test_a_head_count_that_is_fixed_is_still_a_fixed_size(self):
+        with pytest.raises(CheckFailed, match=r"1 of 3 .* is a size fixed in your code"):
+            check_previous_token(lambda w: previous_token()(w) if w.shape[1] == 3 else w[0, 0, 0])
+
+    @pytest.mark.parametrize("axes", [(0, 1), 0, 1])
+    def test_any_mean_of_a_diagonal_of_wrong_axes_is_named(self, axes):
+        with pytest.raises(CheckFailed) as failed:
+            check_previous_token(lambda w: w.diagonal(-1).mean(axes))
+        assert failed.value.explanations == (("diagonal-of-wrong-axes",),)
+        assert "takes axes 0 and 1 if you name none" in str(failed.value)
 
     def test_clearing_in_place_is_noticed(self):
         def fn(weight, bias, num_heads, head):
