@@ -52,12 +52,16 @@ class CheckFailed(AssertionError):  # noqa: N818 - it says what happened
         return str(self).splitlines()
 
 
-def check_scaled_dot_product_attention(fn: Callable | None) -> bool:
+def check_scaled_dot_product_attention(fn: Callable | None, *, needs_mask: bool = False) -> bool:
     """Check ``fn(query, key, value, mask=None) -> (output, weights)``.
 
     It is given one head, query (L_q, d), key (L_k, d) and value (L_k, d_v), and many, with (N, H)
     in front. A mask is boolean, True = may attend: (L_q, L_k) or (N, 1, L_q, L_k). A function
     without a fourth argument is checked without masks.
+
+    Args:
+        fn: the learner's function.
+        needs_mask: whether a function without a fourth argument is wrong.
 
     Returns:
         True if it is right, False if it is not attempted yet; see ``check_split_heads``.
@@ -67,7 +71,16 @@ def check_scaled_dot_product_attention(fn: Callable | None) -> bool:
     """
     masks = "with and without a mask" if _takes(fn, "mask", 3) else "without a mask"
     covered = f"one head and many, L_q ≠ L_k, {masks}"
-    return check("scaled_dot_product_attention", fn, _attention_trials, mistakes.ATTENTION, covered)
+
+    def trials(fn: Callable) -> Iterator[Trial]:
+        if needs_mask and not _takes(fn, "mask", 3):
+            raise CheckFailed(
+                "your function takes no mask; this exercise is about masks. "
+                "Give it a fourth argument, mask=None."
+            )
+        yield from _attention_trials(fn)
+
+    return check("scaled_dot_product_attention", fn, trials, mistakes.ATTENTION, covered)
 
 
 def check_split_heads(fn: Callable | None) -> bool:
@@ -135,12 +148,14 @@ class Trial:
     parameters: dict[str, Tensor] = field(default_factory=dict)
     names: tuple[str, ...] = ("output", "weights")  # what to call the things returned
     gradients: bool = True  # whether they must reach the inputs
+    called: dict[str, str] = field(default_factory=dict)  # what the exercise calls an input
 
     @property
     def label(self) -> str:
         """The input in words, for messages."""
         parts = [
-            f"{name} {tuple(x.shape) if x.is_floating_point() or x.ndim > 1 else x.tolist()}"
+            f"{self.called.get(name, name)} "
+            f"{tuple(x.shape) if x.is_floating_point() or x.ndim > 1 else x.tolist()}"
             for name, x in self.inputs.items()
         ]
         for name in SAID:
@@ -362,7 +377,15 @@ class _Raised(CheckFailed):
 
 
 class _NotAttempted(_Raised):
-    """It stopped where the stub does."""
+    """It stopped where the stub does; ``left`` says what is still there."""
+
+    left = "raise NotImplementedError is still there"
+
+
+class _LeftOpen(_NotAttempted):
+    """It returned what stands for nothing yet."""
+
+    left = "part of it still returns `...`"
 
 
 class _DropoutOff(TorchFunctionMode):
@@ -441,14 +464,15 @@ def _run(trial: Trial, *, dropout: bool = False) -> Answer:
         result = _call(trial.call, **inputs)
     for name, x in inputs.items():
         if not torch.equal(x, trial.inputs[name]):
-            raise CheckFailed(f"your code changes its input {name} in place; leave it as it came.")
+            said = trial.called.get(name, name)
+            raise CheckFailed(f"your code changes its input {said} in place; leave it as it came.")
     return tuple(map(mistakes.comparable, _tensors(result, trial.names)))
 
 
 def _tensors(result: object, names: tuple[str, ...]) -> Answer:
     items = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     if items and all(item is ... for item in items):
-        raise _NotAttempted("part of it still returns `...`.")
+        raise _LeftOpen(f"{_LeftOpen.left}.")
     if result is None:
         raise CheckFailed(
             "your code returned None; is there a return line, or is what it returns None?"
@@ -499,8 +523,8 @@ def check(
     try:
         with _undisturbed():
             count, note = _judge(learner, make_trials, steps)
-    except _NotAttempted:
-        left = ": raise NotImplementedError is still there" if _has_lines(learner) else ""
+    except _NotAttempted as stopped:
+        left = f": {stopped.left}" if _has_lines(learner) else ""
         print(f"○ {name}: {'not finished' if left else 'not attempted'} yet{left}")
         return False
     except CheckFailed as problem:
@@ -657,11 +681,16 @@ def _observations(trial: Trial, answer: Answer, results: list[_Result]) -> list[
                 seen.append(f"  rows of weights do not sum to 1{over}")
     # With a mask, or a switch, other lines of code are at work: only the same kind tells of sizes.
     alike = [(other, got) for other, got in results if _kind(other) == _kind(trial)]
-    fine = sum(_equal(got, other.expected()) for other, got in alike)
+    fine = [other for other, got in alike if _equal(got, other.expected())]
     if fine:
-        seen.append(
-            f"  {fine} of {len(alike)} inputs come out right; is a size fixed in your code?"
-        )
+        count = f"  {len(fine)} of {len(alike)} inputs come out right"
+        if all(_samples(other) == 1 for other in fine) and _right_alone(trial):
+            seen.append(f"{count}, the one with a single sample")
+        else:
+            seen.append(f"{count}; is a size fixed in your code?")
+    full = [(other, got) for other, got in results if other.given.get("is_padded") is False]
+    if trial.given.get("is_padded") and full and not _first_wrong(full):
+        seen.append("  without any padding, everything is right")
     if len(answer) < len(expected):
         came = ("one result", "two results")[len(answer) - 1]
         seen.append(f"  only {came} came back; expected {', '.join(trial.names)}")
@@ -671,8 +700,31 @@ def _observations(trial: Trial, answer: Answer, results: list[_Result]) -> list[
 
 
 def _kind(trial: Trial) -> tuple:
-    """What switches other lines of code on: a mask, and arguments that are True or False."""
-    return "mask" in trial.inputs, *(trial.given.get(name) for name in ("is_causal", "is_scaled"))
+    """What switches other lines of code on: a mask, padding, arguments that are True or False."""
+    switches = ("is_causal", "is_scaled", "is_padded")
+    return "mask" in trial.inputs, *(trial.given.get(name) for name in switches)
+
+
+def _samples(trial: Trial) -> int | None:
+    """How many samples an input holds; None if it has no axis for them."""
+    x = next(iter(trial.inputs.values()), None)
+    return None if x is None or x.ndim < 3 else len(x)
+
+
+def _right_alone(trial: Trial) -> bool:
+    """Whether the first sample of an input comes out right when it comes alone."""
+    n = _samples(trial)
+    if not n:
+        return False
+    inputs = {
+        name: x[:1] if len(x) == n and (x.ndim > 2 or not x.is_floating_point()) else x
+        for name, x in trial.inputs.items()
+    }
+    alone = replace(trial, inputs=inputs)
+    try:
+        return _equal(_run(alone), alone.expected())
+    except (CheckFailed, RuntimeError, ValueError):  # it does not run with one sample
+        return False
 
 
 def _leaks(trial: Trial, answer: Answer | None) -> bool:
@@ -694,7 +746,8 @@ def _gradient_note(trial: Trial) -> str:
     """Say what is wrong with gradients through a right result, if anything.
 
     Raises:
-        CheckFailed: an input or parameter gets no gradient at all.
+        CheckFailed: the code raises an error where a gradient is wanted, or an input or parameter
+            gets no gradient at all.
     """
     if not trial.gradients or not trial.inputs:
         return ""
@@ -702,7 +755,15 @@ def _gradient_note(trial: Trial) -> str:
         name: x.clone().requires_grad_(x.is_floating_point()) for name, x in trial.inputs.items()
     }
     leaves = {n: x for n, x in {**inputs, **trial.parameters}.items() if x.requires_grad}
-    result = _tensors(_call(trial.call, **inputs), trial.names)[0]
+    try:
+        returned = _call(trial.call, **inputs)
+    except _Raised as error:  # without gradients it raised none
+        told, _, line = str(error).partition("\n")
+        numpy = "numpy()" in told
+        said = ["the numbers are right, but your code cannot take tensors that need a gradient."]
+        said += [told] * (not numpy) + [line] * bool(line) + ["  Look at: NumPy on the way"] * numpy
+        raise CheckFailed("\n".join(said)) from None
+    result = _tensors(returned, trial.names)[0]
     gradients = [None] * len(leaves)
     if result.requires_grad:
         try:

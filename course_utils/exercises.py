@@ -321,6 +321,9 @@ def check_cross_attention(fn: Callable | None) -> bool:
                 blocked: Tensor | None,
                 exact: nn.Module = exact,
             ) -> tuple[Tensor, Tensor]:
+                each_head = (len(key) * exact.num_heads, query.shape[1], key.shape[1])
+                if blocked is not None and blocked.shape == each_head:
+                    return exact(query, key, value, attn_mask=blocked, average_attn_weights=False)
                 if blocked is not None and blocked.shape != key.shape[:2]:
                     # From torch it would be an AssertionError, which the search does not expect.
                     raise RuntimeError("the mask does not fit the keys")
@@ -347,7 +350,7 @@ def check_cross_attention(fn: Callable | None) -> bool:
             }
             given = {name: x.double() if x.is_floating_point() else x for name, x in inputs.items()}
             given |= {"returns": ("crossed_output", "crossed_weights"), "num_heads": h}
-            given["attend_through"] = attend_through
+            given |= {"attend_through": attend_through, "is_padded": min(lengths) < l_k}
             yield Trial(inputs, call, truth, given, gradients=False)
 
     return check(
@@ -379,6 +382,7 @@ def check_permute_heads(fn: Callable | None) -> bool:
                 own = copy.deepcopy(layer)
                 with torch.no_grad():  # to move a head is no step of training
                     fn(own, list(order))
+                _same_shapes(own, layer, len(order))
                 return _all_weights(own)
 
             def truth(layer: nn.Module = layer, order: list[int] = order) -> tuple:
@@ -417,6 +421,8 @@ def check_layer_cost(fn: Callable | None) -> bool:
 
             def call(sizes: tuple = (n, length, d, h)) -> object:
                 result = fn(*sizes)
+                if isinstance(result, Mapping):  # its keys are no numbers
+                    raise CheckFailed("return three numbers, not a dict.")
                 try:
                     parts = tuple(result)
                 except TypeError:  # a single number has no parts, and no result has none either
@@ -464,7 +470,15 @@ def check_mean_pool(fn: Callable | None) -> bool:
             given = {"x": inputs["x"].double(), "is_token": inputs["is_token"]}
             given["returns"] = ("pooled", "unit")
             names = ("mean", "unit vector")
-            yield Trial(inputs, lambda x, is_token: fn(x, is_token), truth, given, names=names)
+            yield Trial(
+                inputs,
+                lambda x, is_token: fn(x, is_token),
+                truth,
+                given,
+                names=names,
+                gradients=False,
+                called={"is_token": "mask"},  # a mask by name would be one of attention
+            )
 
     return check("mean_pool", fn, trials, mistakes.MEAN_POOL, "with padding and without")
 
@@ -635,7 +649,14 @@ def check_cls_maps(fn: Callable | None) -> bool:
 
             given = {"returns": ("laid_out",), "maps": weights.double()}
             inputs = {"weights": weights}
-            yield Trial(inputs, lambda weights: fn(weights), truth, given, names=("the result",))
+            yield Trial(
+                inputs,
+                lambda weights: fn(weights),
+                truth,
+                given,
+                names=("the result",),
+                gradients=False,
+            )
 
     return check("cls_maps", fn, trials, mistakes.CLS_MAPS, "grids of 2, 3 and 4 patches a side")
 
@@ -684,6 +705,29 @@ def _as_number(name: str, x: object) -> object:
         else:
             kind = f"of type {type(x).__name__}"
         raise CheckFailed(f"{name} is {kind}; expected a number.") from None
+
+
+def _same_shapes(layer: nn.Module, before: nn.Module, num_heads: int) -> None:
+    """Refuse a layer of which a weight or bias has changed its shape.
+
+    Raises:
+        CheckFailed: one has; where it was indexed by heads, the message says so.
+    """
+    for name in PROJECTIONS:
+        for part in ("weight", "bias"):
+            x = getattr(getattr(layer, name, None), part, None)
+            old = getattr(getattr(before, name), part).shape
+            if x is None or x.shape == old:
+                continue
+            said = f"after your code, {name}.{part} is {tuple(x.shape)}; it was {tuple(old)}."
+            units = {
+                (num_heads, *old[1:]): "rows" if part == "weight" else "numbers",
+                (*old[:-1], num_heads): "columns" if part == "weight" else "numbers",
+            }
+            if tuple(x.shape) in units:
+                unit = units[tuple(x.shape)]
+                said += f" order counts heads, not features: each head is d_h {unit}."
+            raise CheckFailed(said)
 
 
 def _all_weights(layer: MultiHeadAttention) -> tuple[Tensor, Tensor]:

@@ -779,9 +779,14 @@ MISTAKES: tuple[Mistake, ...] = (
         "the mask holds the numbers 0 and 1",
         "A mask of numbers is added to the scores: a key that gets 0 added is not blocked.",
         "the dtype of what you return"),
+    Mistake("built-of-zeros-and-ones", ("M19",), "filled",  # the same for the causal part alone
+        lambda s: lambda attend: attend.double() + 2 * s.is_causal,
+        "the mask holds the numbers 0 and 1",
+        "A mask of numbers is added to the scores: a key that gets 0 added is not blocked.",
+        "the dtype of what you return"),
     Mistake("built-to-be-added", ("M19",), "filled",
         lambda s: lambda attend: torch.where(attend, 2.0, -math.inf).double(),
-        "the mask holds 0 and -inf, to be added to the scores",
+        "the mask holds 0 and -inf, or a very low number, to be added to the scores",
         "That works in torch, but asked is a boolean mask.",
         "the dtype of what you return"),
     Mistake("cross-padding-off-by-one", (), "ends",
@@ -793,6 +798,11 @@ MISTAKES: tuple[Mistake, ...] = (
         "real keys are blocked, and padding may be seen",
         "In nn.MultiheadAttention True means blocked.",
         "what True means in the mask that you hand over"),
+    Mistake("cross-mask-repeated", ("M25",), "shut",
+        lambda s: (~s.ends).repeat(s.num_heads, 1)[:, None].expand(-1, s.x.shape[1], -1),
+        "the mask of one sample goes to the heads of another",
+        "A mask (N·H, L_q, L_k) holds all heads of sample 0 first, then all of sample 1.",
+        "how the mask is repeated for the heads: whole batches, or each sample in its place"),
     Mistake("cross-padding-ignored", (), "shut", lambda s: None,
         "padding may be seen",
         "Real tokens then give part of their weight to padding.",
@@ -981,6 +991,12 @@ MISTAKES: tuple[Mistake, ...] = (
         "a patch takes pixels from all over the image, at equal steps",
         "A side of the image is (grid, size): the pixels of one patch are neighbours.",
         "the order of grid and size where a side of the image is cut"),
+    Mistake("size-and-count-swapped", (), "squares",
+        lambda s: s.images.unflatten(2, (s.size, -1)).unflatten(1, (s.size, -1))
+        .transpose(2, 3).reshape(REFERENCE["squares"](s).shape),
+        "size and number of patches have changed places",
+        "A side of the image is cut into patches first, and each of those holds size pixels.",
+        "the order of the two numbers where a side of the image is cut"),
     *(
         Mistake("other-axes-swapped", (), "squares",
             lambda s, pair=pair: s.images.unflatten(2, (-1, s.size)).unflatten(1, (-1, s.size))
@@ -1173,6 +1189,17 @@ MISTAKES: tuple[Mistake, ...] = (
             "both ends of the slice")
         for first in (True, False)
     ),
+    Mistake("others-scaled-up", (), "cleared",
+        lambda s: REFERENCE["cleared"](s) * s.num_heads / (s.num_heads - 1),
+        "the other heads are multiplied by H / (H - 1)",
+        "Heads are added, not averaged: without one, the others add what they added before.",
+        "each factor on the columns that stay"),
+    Mistake("block-of-fixed-width", (), "cleared",
+        lambda s: _cleared(
+            s.weight, 1, torch.arange(len(s.weight))[s.head * 32 : (s.head + 1) * 32]),
+        "the block is always 32 wide, as in the model of lesson 8",
+        "A head is d_h = D / H wide, and other layers have another D and H.",
+        "where the width of the slice comes from: the arguments, or the notebook"),
     Mistake("bias-cleared", ("M09",), "kept_bias", lambda s: torch.zeros_like(s.bias),
         "the bias is cleared as well",
         "The bias is added once for all heads together; it is not this head's.",
@@ -1201,8 +1228,16 @@ MISTAKES: tuple[Mistake, ...] = (
         "where your loop over the queries begins"),
     Mistake("diagonal-of-wrong-axes", (), "picked", lambda s: s.attention.diagonal(s.offset),
         "the diagonal runs over batch and head",
-        "With no axes given, diagonal takes the first two; queries and keys are the last two.",
+        "diagonal takes axes 0 and 1 if you name none; queries and keys are the last two.",
         "the axes that diagonal is told"),
+    *(
+        Mistake("diagonal-of-wrong-axes", (), "head_scores",  # the same, averaged in other ways
+            lambda s, axes=axes: s.attention.diagonal(s.offset).mean(axes),
+            "the diagonal runs over batch and head",
+            "diagonal takes axes 0 and 1 if you name none; queries and keys are the last two.",
+            "the axes that diagonal is told")
+        for axes in ((0, 1), 0, 1)
+    ),
     Mistake("first-query-counted", (), "over_queries",
         lambda s: s.picked.sum(-1) / s.attention.shape[-1],
         "the sum is divided by L, though only L - 1 queries have a token before them",

@@ -415,6 +415,46 @@ def test_what_takes_no_mask_or_no_key_is_checked_without(capsys):
     assert "right on 3 inputs (self-attention, without a mask, in" in capsys.readouterr().out
 
 
+def test_an_exercise_about_masks_wants_one(capsys):
+    failed = failure(
+        lambda fn: check_scaled_dot_product_attention(fn, needs_mask=True),
+        lambda query, key, value: by_einsum(query, key, value),
+    )
+    assert str(failed) == (
+        "✗ scaled_dot_product_attention: your function takes no mask; this exercise is about "
+        "masks. Give it a fourth argument, mask=None."
+    )
+    for fn in (by_einsum, lambda q, k, v, m=None: by_einsum(q, k, v, m)):
+        assert check_scaled_dot_product_attention(fn, needs_mask=True) is True
+    assert check_scaled_dot_product_attention(None, needs_mask=True) is False
+
+
+def test_numpy_on_the_way_is_said_where_gradients_are_wanted():
+    def fn(x):
+        heads = x.numpy()
+        return torch.from_numpy(heads.swapaxes(1, 2).reshape(len(x), x.shape[2], -1))
+
+    said = str(failure(check_merge_heads, fn))
+    assert said.startswith(
+        "✗ merge_heads: the numbers are right, but your code cannot take tensors that need a "
+        "gradient.\n  in your line "
+    )
+    assert ": heads = x.numpy()\n  Look at: NumPy on the way" in said
+    assert "RuntimeError" not in said
+
+
+def test_another_error_with_gradients_is_told_as_it_is():
+    def fn(x):
+        if x.requires_grad:
+            raise ValueError("no gradients here")
+        return ours.merge_heads(x)
+
+    said = str(failure(check_merge_heads, fn))
+    assert "cannot take tensors that need a gradient" in said
+    assert "ValueError: no gradients here" in said
+    assert "NumPy" not in said
+
+
 def test_gradients_that_cannot_be_used_are_noted(capsys):
     def minus_infinity(query, key, value, mask=None):
         scores = query @ key.mT / math.sqrt(query.shape[-1])
@@ -499,6 +539,24 @@ def test_a_stub_of_a_layer_is_not_attempted(cls, capsys):
 
 def test_two_results_left_open_are_not_attempted():
     assert check_scaled_dot_product_attention(lambda q, k, v, mask=None: (..., ...)) is False
+
+
+def test_what_is_left_open_is_said_as_it_stands(capsys):
+    def returns(x, num_heads):
+        return ...
+
+    def raises(x, num_heads):
+        x = x.unflatten(-1, (num_heads, -1))
+        raise NotImplementedError
+
+    assert check_split_heads(returns) is False
+    assert capsys.readouterr().out == (
+        "○ split_heads: not finished yet: part of it still returns `...`\n"
+    )
+    assert check_split_heads(raises) is False
+    assert capsys.readouterr().out == (
+        "○ split_heads: not finished yet: raise NotImplementedError is still there\n"
+    )
 
 
 def test_returning_none_is_an_attempt():

@@ -365,6 +365,8 @@ def cut(*bugs):
             x = images.view(n, grid, grid, size, size)
         if "patches-from-afar" in bugs:
             x = images.view(n, size, grid, size, grid).permute(0, 2, 4, 1, 3)
+        if "size-and-count-swapped" in bugs:
+            x = images.view(n, size, grid, size, grid).transpose(2, 3).reshape(x.shape)
         if "other-axes-swapped" in bugs:
             x = images.view(n, grid, size, grid, size).transpose(1, 2)
         if "patches-column-by-column" in bugs:
@@ -508,6 +510,25 @@ class TestOtherWays:
             return torch.from_numpy(x.reshape(n, -1, size * size))
 
         assert check_cut_into_patches(fn) is True
+
+    def test_numpy_lays_out_maps_too(self):
+        def fn(weights):
+            side = math.isqrt(weights.shape[-1])
+            return torch.from_numpy(
+                weights.numpy()[:, :, 0, 1:].reshape(*weights.shape[:2], side, -1)
+            )
+
+        assert check_cls_maps(fn) is True
+
+    def test_size_and_count_in_each_others_place_are_named(self):
+        def fn(images, size):
+            n, h, w = images.shape
+            x = images.reshape(n, size, h // size, size, w // size).transpose(2, 3)
+            return x.reshape(n, -1, size**2)
+
+        with pytest.raises(CheckFailed, match="size and number of patches have changed") as failed:
+            check_cut_into_patches(fn)
+        assert failed.value.explanations == (("size-and-count-swapped",),)
 
     def test_unfold_cuts_too(self):
         def fn(images, size):

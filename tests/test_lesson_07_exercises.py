@@ -178,6 +178,7 @@ def test_costs_may_be_any_kind_of_number():
         (lambda costs: [[1], *costs[1:]], "parameters is of type list; expected a number"),
         (lambda costs: (torch.zeros(2), 1, 1), r"a tensor of shape \(2,\); expected a number"),
         (lambda costs: (*costs, 1), "returned 4 things"),
+        (lambda costs: dict(zip("abc", costs, strict=True)), "return three numbers, not a dict"),
         (lambda costs: None, "your code returned None"),
         (lambda costs: (*costs[:2], 7), "  multiply-adds: right\n  stored weights: not right"),
     ],
@@ -196,6 +197,50 @@ def test_a_layer_that_lost_a_part_is_said_in_the_courses_words():
 
     with pytest.raises(CheckFailed, match=r"after your code, the layer has no q_proj\.bias"):
         check_permute_heads(fn)
+
+
+@pytest.mark.parametrize(
+    ("part", "axis", "said"),
+    [
+        (
+            "q_proj.weight",
+            0,
+            "q_proj.weight is (2, 8); it was (8, 8). "
+            "order counts heads, not features: each head is d_h rows.",
+        ),
+        (
+            "v_proj.bias",
+            0,
+            "v_proj.bias is (2,); it was (8,). "
+            "order counts heads, not features: each head is d_h numbers.",
+        ),
+        (
+            "out_proj.weight",
+            1,
+            "out_proj.weight is (8, 2); it was (8, 8). "
+            "order counts heads, not features: each head is d_h columns.",
+        ),
+    ],
+)
+def test_order_read_as_features_is_said(part, axis, said):
+    def fn(layer, order):
+        module, name = part.split(".")
+        x = layer.get_parameter(part)
+        new = torch.nn.Parameter(x[order] if axis == 0 else x[:, order])
+        setattr(layer.get_submodule(module), name, new)
+
+    with pytest.raises(CheckFailed) as failed:
+        check_permute_heads(fn)
+    assert str(failed.value).splitlines()[0] == f"✗ permute_heads: after your code, {said}"
+
+
+def test_another_shape_is_said_without_a_guess():
+    def fn(layer, order):
+        layer.k_proj = torch.nn.Linear(layer.embed_dim, 3)
+
+    with pytest.raises(CheckFailed) as failed:
+        check_permute_heads(fn)
+    assert "after your code, k_proj.weight is (3, 8); it was (8, 8).\n" in str(failed.value)
 
 
 def test_a_new_layer_in_place_of_the_old_one_is_refused():

@@ -79,6 +79,9 @@ def cross_attention(*bugs):
         if "cross-memory-at-itself" in bugs:
             query = memory
         each = "cross-weights-averaged" not in bugs
+        if "cross-mask-repeated" in bugs:
+            every = blocked.repeat(layer.num_heads, 1)[:, None].repeat(1, x.size(1), 1)
+            return layer(query, key, key, attn_mask=every, average_attn_weights=not each)
         return layer(query, key, key, key_padding_mask=blocked, average_attn_weights=not each)
 
     return fn
@@ -182,6 +185,45 @@ def test_other_ways_to_the_same_mistake(fn, bug):
     with pytest.raises(CheckFailed) as failed:
         check_attention_mask(fn)
     assert failed.value.explanations == ((bug,),)
+
+
+def test_numbers_for_the_causal_part_alone_are_named():
+    def fn(lengths, seq_len, causal):
+        real = (torch.arange(seq_len) < lengths[:, None])[:, None, None].expand(-1, 1, seq_len, -1)
+        return real * torch.ones(seq_len, seq_len).tril() if causal else real
+
+    with pytest.raises(CheckFailed) as failed:
+        check_attention_mask(fn)
+    assert failed.value.explanations == (("built-of-zeros-and-ones",),)
+
+
+def test_a_very_low_number_is_called_one():
+    def fn(lengths, seq_len, causal):
+        may = attention_mask()(lengths, seq_len, causal)
+        return torch.zeros(may.shape).masked_fill(~may, -1e9)
+
+    with pytest.raises(CheckFailed, match="holds 0 and -inf, or a very low number") as failed:
+        check_attention_mask(fn)
+    assert failed.value.explanations == (("built-to-be-added",),)
+
+
+def test_what_is_right_without_padding_only_is_said():
+    def zeroed(layer, x, memory, lengths):
+        real = torch.arange(memory.shape[1]) < lengths[:, None]
+        memory = memory * real[..., None]
+        return layer(x, memory, memory, average_attn_weights=False)
+
+    with pytest.raises(CheckFailed, match="without any padding, everything is right") as failed:
+        check_cross_attention(zeroed)
+    assert "is a size fixed" not in str(failed.value)
+
+
+def test_the_length_of_the_first_sample_for_all_is_no_fixed_size():
+    def first(layer, x, memory, lengths):
+        return cross_attention()(layer, x, memory, lengths[:1].expand(len(lengths)))
+
+    with pytest.raises(CheckFailed, match="1 of 3 inputs come out right, the one with a single"):
+        check_cross_attention(first)
 
 
 def test_ones_for_real_keys_are_numbers_too():

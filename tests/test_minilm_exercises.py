@@ -1,5 +1,6 @@
 """The exercises of lesson 8: right answers pass, and each wrong one is named."""
 
+import numpy as np
 import pytest
 import torch
 from naming import each_slip, failure_of
@@ -56,6 +57,11 @@ def remove_head(*bugs):
         if "block-open-at-one-end" in bugs:
             own = torch.arange(head * width, len(weight))
         cleared, kept = weight.clone(), bias.clone()
+        if "others-scaled-up" in bugs:
+            cleared *= num_heads / (num_heads - 1)
+        if "block-of-fixed-width" in bugs:
+            cleared[:, head * 32 : (head + 1) * 32] = 0
+            return cleared, kept
         if "rows-cleared" in bugs:
             cleared[own] = 0
         elif "square-cleared" in bugs:
@@ -146,8 +152,29 @@ class TestRight:
         assert check_remove_head(remove)
         assert check_previous_token(lambda w: w.diagonal(-1, 2, 3).mean((0, 2)))
 
+    def test_numpy_pools_too(self):
+        def pool(x, mask):
+            rows = [row[own].mean(0) for row, own in zip(x.numpy(), mask.numpy(), strict=True)]
+            mean = torch.tensor(np.stack(rows))
+            return mean, mean / mean.norm(dim=-1, keepdim=True)
+
+        assert check_mean_pool(pool) is True
+
 
 class TestWrong:
+    def test_the_mask_is_called_as_in_the_exercise(self):
+        def in_place(x, mask):
+            mask[:, 0] = False
+            return mean_pool()(x, mask)
+
+        with pytest.raises(CheckFailed, match="changes its input mask in place"):
+            check_mean_pool(in_place)
+        with pytest.raises(CheckFailed) as failed:
+            check_mean_pool(lambda x, mask: (x[:, 0] + 1, x[:, 0] + 1))
+        assert r"  input: x (1, 3, 4), mask (1, 3)" in str(failed.value)
+        assert "is_token" not in str(failed.value)
+        assert "Without a mask" not in str(failed.value)
+
     @pytest.mark.parametrize(("name", "bug"), each_slip(EXERCISES))
     def test_every_mistake_alone_is_named(self, name, bug):
         assert failure_of(EXERCISES[name], bug).explanations == ((bug,),)
@@ -190,6 +217,23 @@ class TestWrong:
         with pytest.raises(CheckFailed) as failed:
             check_remove_head(fn)
         assert failed.value.explanations == (("counts-heads-from-1",),)
+
+    def test_one_sample_for_all_is_no_fixed_size(self):
+        with pytest.raises(CheckFailed) as failed:
+            check_previous_token(lambda w: w[0].diagonal(-1, 1, 2).mean(-1))
+        assert "1 of 3 inputs come out right, the one with a single sample" in str(failed.value)
+        assert "is a size fixed" not in str(failed.value)
+
+    def test_a_head_count_that_is_fixed_is_still_a_fixed_size(self):
+        with pytest.raises(CheckFailed, match=r"1 of 3 .* is a size fixed in your code"):
+            check_previous_token(lambda w: previous_token()(w) if w.shape[1] == 3 else w[0, 0, 0])
+
+    @pytest.mark.parametrize("axes", [(0, 1), 0, 1])
+    def test_any_mean_of_a_diagonal_of_wrong_axes_is_named(self, axes):
+        with pytest.raises(CheckFailed) as failed:
+            check_previous_token(lambda w: w.diagonal(-1).mean(axes))
+        assert failed.value.explanations == (("diagonal-of-wrong-axes",),)
+        assert "takes axes 0 and 1 if you name none" in str(failed.value)
 
     def test_clearing_in_place_is_noticed(self):
         def fn(weight, bias, num_heads, head):
