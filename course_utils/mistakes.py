@@ -1231,8 +1231,9 @@ MISTAKES: tuple[Mistake, ...] = (
         "diagonal takes axes 0 and 1 if you name none; queries and keys are the last two.",
         "the axes that diagonal is told"),
     *(
-        Mistake("diagonal-of-wrong-axes", (), "head_scores",  # the same, averaged in other ways
-            lambda s, axes=axes: s.attention.diagonal(s.offset).mean(axes),
+        Mistake("diagonal-of-wrong-axes", (), "picked",  # the same, averaged in other ways
+            # Of the axes put around it, the means of the later steps leave nothing.
+            lambda s, axes=axes: s.attention.diagonal(s.offset).mean(axes)[None, ..., None],
             "the diagonal runs over batch and head",
             "diagonal takes axes 0 and 1 if you name none; queries and keys are the last two.",
             "the axes that diagonal is told")
