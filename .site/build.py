@@ -115,13 +115,15 @@ def explorer_html(explorer: dict, png: str, alt: str) -> str:
 def prepare(path: Path, folder: Path) -> None:
     """Write a lesson as Sphinx shall read it."""
     notebook, live = nbformat.read(path, as_version=4), views_of(path)
-    style = live["style"]
+    style, number = live["style"], 0
     for cell in notebook.cells:
+        # As the fresh kernel counted: the stored numbers are those of whoever ran it last.
+        number += cell.cell_type == "code" and bool(cell.source.strip())
         if "solution" in cell.metadata.get("tags", ()):
             cell.metadata.tags.append("hide-cell")
             cell.metadata["mystnb"] = {"code_prompt_show": "Show a solution"}
         for output in cell.get("outputs", ()):
-            explorer = live["explorers"].get(str(cell.execution_count))
+            explorer = live["explorers"].get(str(number))
             if explorer and output.get("data", {}).get("text/plain", "").startswith("Explorer: "):
                 alt = output.metadata["image/png"]["alt"]
                 html = explorer_html(explorer, output.data["image/png"].strip(), alt)

@@ -1,10 +1,12 @@
 """The static edition as a reader meets it: opened from disk, on a phone, a laptop and on paper."""
 
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import NOTEBOOKS, PATIENCE, ROOT
@@ -25,6 +27,30 @@ def site(tmp_path_factory):
     return folder
 
 
+def test_explorers_are_found_in_a_lesson_that_was_run_twice(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / ".site")
+    build = importlib.import_module("build")
+    picture = nbformat.v4.new_output(
+        "execute_result",
+        {"text/plain": "Explorer: it", "image/png": "abc"},
+        metadata={"image/png": {"alt": "it"}},
+    )
+    cells = [
+        nbformat.v4.new_code_cell("x = 1", execution_count=31),
+        nbformat.v4.new_code_cell(""),
+        nbformat.v4.new_markdown_cell("Look."),
+        nbformat.v4.new_code_cell("explorer", execution_count=32, outputs=[picture]),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "lesson.ipynb")
+    found = {"controls": [], "views": {"": "<p>view</p>"}, "others": []}
+    live = {"style": "", "explorers": {"2": found}}  # it is the second cell that runs
+    monkeypatch.setattr(build, "views_of", lambda path: live)
+    (pages := tmp_path / "pages").mkdir()
+    build.prepare(tmp_path / "lesson.ipynb", pages)
+    cell = nbformat.read(pages / "lesson.ipynb", as_version=4).cells[-1]
+    assert "<p>view</p>" in cell.outputs[0].data["text/html"]
+
+
 def test_leaves_nothing_beside_itself(site):
     assert not (site.parent / "jupyter_execute").exists()  # a second copy of every lesson
 
@@ -32,9 +58,11 @@ def test_leaves_nothing_beside_itself(site):
 class Reader:
     """A page of the site in a browser without network, and everything that went wrong in it."""
 
-    def __init__(self, chromium, path: Path, width: int = 1280, scheme: str = "light") -> None:
+    def __init__(
+        self, chromium, path: Path, width: int = 1280, scheme: str = "light", **options
+    ) -> None:
         context = chromium.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
+            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, **options
         )
         self.page, self.wrong = context.new_page(), []
         self.page.set_default_timeout(PATIENCE * 1000)
@@ -125,16 +153,14 @@ def test_explorers_move_without_a_kernel(chromium, site, path):
 @pytest.mark.parametrize("how", ["on paper", "without scripts"])
 def test_where_nothing_moves_the_stored_picture_is_shown(chromium, site, how):
     scripts = how != "without scripts"
-    context = chromium.new_context(java_script_enabled=scripts, offline=True)
-    page = context.new_page()
-    page.goto((site / "04_merging_heads.html").as_uri())
+    page = Reader(chromium, site / "04_merging_heads.html", java_script_enabled=scripts).page
     still = page.locator(".ac-explorer-still")
     assert "H = 4, head 0" in still.get_attribute("alt")
     if scripts:
         assert not still.is_visible()
         page.emulate_media(media="print")
     assert still.is_visible()
-    context.close()
+    page.context.close()
 
 
 def test_can_be_searched(chromium, site):
