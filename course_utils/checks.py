@@ -69,11 +69,12 @@ def check_scaled_dot_product_attention(fn: Callable | None, *, needs_mask: bool 
     Raises:
         CheckFailed: it is wrong.
     """
-    masks = "with and without a mask" if _takes(fn, "mask", 3) else "without a mask"
+    takes_mask = _takes(fn, "mask", 3)
+    masks = "with and without a mask" if takes_mask else "without a mask"
     covered = f"one head and many, L_q ≠ L_k, {masks}"
 
     def trials(fn: Callable) -> Iterator[Trial]:
-        if needs_mask and not _takes(fn, "mask", 3):
+        if needs_mask and not takes_mask:
             raise CheckFailed(
                 "your function takes no mask; this exercise is about masks. "
                 "Give it a fourth argument, mask=None."

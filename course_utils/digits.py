@@ -23,6 +23,7 @@ from course_utils.explorer import (
     head_counts_of_still,
     html_table,
     make_slider,
+    maps_side_by_side,
     shade_of,
     side_by_side,
     two_decimals,
@@ -342,7 +343,7 @@ def explore_digits(
                     f"({len(images)}, {count}, L_q, 17); got {tuple(scores.shape)} and "
                     f"{tuple(weights.shape)}"
                 )
-            if not (scores.isfinite().all() and ((weights >= 0) & (weights <= 1.001)).all()):
+            if not (scores.isfinite().all() and ((weights >= 0) & (weights <= 1 + 1e-6)).all()):
                 raise ValueError(
                     f"models[{count}] must return finite scores, and weights from 0 to 1"
                 )
@@ -391,17 +392,9 @@ def explore_digits(
         """The image in the smallest head counts."""
         counts = head_counts_of_still(models, state["num_heads"])
         states = [compute(count, state["image"]) for count in counts]
-        names = [
-            f"H = {state['num_heads']}, head {head}"
-            for state in states
-            for head in range(state["num_heads"])
-        ]
-        return plot_over_digit(
-            state["pixels"],
-            [head for state in states for head in state["weights"]],
-            titles=names,
-            alt="; ".join(map(describe, states)),
-        )
+        maps, names = maps_side_by_side(states)
+        alt = "; ".join(map(describe, states))
+        return plot_over_digit(state["pixels"], maps, titles=names, alt=alt)
 
     names = [(f"{i}: {_named(label)}", i) for i, label in enumerate(labels)]
     return Explorer(

@@ -107,6 +107,16 @@ def head_counts_of_still(counts: Iterable[int], shown: int) -> list[int]:
     return sorted(chosen)
 
 
+def maps_side_by_side(states: Iterable[dict]) -> tuple[list, list[str]]:
+    """The maps of several head counts, one after the other, and a name for each."""
+    named = [
+        (weights, f"H = {state['num_heads']}, head {head}")
+        for state in states
+        for head, weights in enumerate(state["weights"])
+    ]
+    return [weights for weights, _ in named], [name for _, name in named]
+
+
 # --- controls and HTML --------------------------------------------------------------------------
 
 

@@ -774,16 +774,14 @@ MISTAKES: tuple[Mistake, ...] = (
         "Against (N, H, L, L) that is read as (1, N, L, L): samples are taken for heads.",
         "the number of axes of what you return"),
     # A mask that is not boolean gets 2 added to its numbers, so that it can be told apart.
-    Mistake("built-of-zeros-and-ones", ("M19",), "filled",
-        lambda s: lambda attend: attend.double() + 2,
-        "the mask holds the numbers 0 and 1",
-        "A mask of numbers is added to the scores: a key that gets 0 added is not blocked.",
-        "the dtype of what you return"),
-    Mistake("built-of-zeros-and-ones", ("M19",), "filled",  # the same for the causal part alone
-        lambda s: lambda attend: attend.double() + 2 * s.is_causal,
-        "the mask holds the numbers 0 and 1",
-        "A mask of numbers is added to the scores: a key that gets 0 added is not blocked.",
-        "the dtype of what you return"),
+    *(
+        Mistake("built-of-zeros-and-ones", ("M19",), "filled",
+            lambda s, always=always: lambda attend: attend.double() + 2 * (always or s.is_causal),
+            "the mask holds the numbers 0 and 1",
+            "A mask of numbers is added to the scores: a key that gets 0 added is not blocked.",
+            "the dtype of what you return")
+        for always in (True, False)  # in the whole mask, or in its causal part alone
+    ),
     Mistake("built-to-be-added", ("M19",), "filled",
         lambda s: lambda attend: torch.where(attend, 2.0, -math.inf).double(),
         "the mask holds 0 and -inf, or a very low number, to be added to the scores",
@@ -1226,18 +1224,17 @@ MISTAKES: tuple[Mistake, ...] = (
         "the first query is given its weight on the last token",
         "In Python, index -1 is the last one. The first query has no token before it.",
         "where your loop over the queries begins"),
-    Mistake("diagonal-of-wrong-axes", (), "picked", lambda s: s.attention.diagonal(s.offset),
-        "the diagonal runs over batch and head",
-        "diagonal takes axes 0 and 1 if you name none; queries and keys are the last two.",
-        "the axes that diagonal is told"),
     *(
-        Mistake("diagonal-of-wrong-axes", (), "picked",  # the same, averaged in other ways
-            # Of the axes put around it, the means of the later steps leave nothing.
-            lambda s, axes=axes: s.attention.diagonal(s.offset).mean(axes)[None, ..., None],
+        Mistake("diagonal-of-wrong-axes", (), "picked",
+            lambda s, averaged=averaged: averaged(s.attention.diagonal(s.offset)),
             "the diagonal runs over batch and head",
             "diagonal takes axes 0 and 1 if you name none; queries and keys are the last two.",
             "the axes that diagonal is told")
-        for axes in ((0, 1), 0, 1)
+        for averaged in (
+            lambda x: x,
+            # Of the axes put around these means, those of the later steps leave nothing.
+            *(lambda x, axes=axes: x.mean(axes)[None, ..., None] for axes in ((0, 1), 0, 1)),
+        )
     ),
     Mistake("first-query-counted", (), "over_queries",
         lambda s: s.picked.sum(-1) / s.attention.shape[-1],

@@ -32,6 +32,7 @@ from course_utils.explorer import (
     html_table,
     make_slider,
     make_switch,
+    maps_side_by_side,
     side_by_side,
     token_html,
     two_decimals,
@@ -501,10 +502,8 @@ def explore_heads(
 
     def still(state: dict) -> CourseFigure:
         """The smallest head counts beside each other."""
-        maps, names = [], []
-        for num_heads in head_counts_of_still(divisors(embed_dim), state["num_heads"]):
-            maps += compute(num_heads, state["sample"])["weights"]
-            names += [f"H = {num_heads}, head {head}" for head in range(num_heads)]
+        counts = head_counts_of_still(divisors(embed_dim), state["num_heads"])
+        maps, names = maps_side_by_side(compute(h, state["sample"]) for h in counts)
         return plot_heads(maps, query_tokens=tokens, titles=names)
 
     controls: dict[str, widgets.Widget] = {
