@@ -11,15 +11,22 @@ Source: Vaswani et al., 2017, "Attention Is All You Need".
 """
 
 import math
-import operator
-import reprlib
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-MAX_EMBED_DIM = 16_384  # wider layers fill the memory, and their divisors could take forever
-FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+from course_utils.arguments import (
+    require_axes,
+    require_dropout,
+    require_embed_dim,
+    require_features,
+    require_mask,
+    require_num_heads,
+    require_shapes,
+    require_tensor,
+    require_torch_layer,
+)
 
 
 def scaled_dot_product_attention(
@@ -49,14 +56,14 @@ def scaled_dot_product_attention(
         ValueError: shapes that do not fit together, a mask of another shape or dtype, or a
             dropout_p outside [0, 1).
     """
-    _check_shapes(query, key, value)
-    dropout_p = check_dropout("dropout_p", dropout_p)
+    require_shapes(query, key, value)
+    dropout_p = require_dropout("dropout_p", dropout_p)
     # The query is scaled, not the scores: the same result, and half precision overflows later.
     scores = query / math.sqrt(query.shape[-1]) @ key.transpose(-2, -1)  # (..., query, key)
     if mask is None:
         weights = torch.softmax(scores, dim=-1)
     else:
-        _check_mask(mask, scores)
+        require_mask(mask, scores)
         # The lowest finite number, not -inf: a row of nothing but -inf would be NaN, and its
         # gradients too. With a finite number that row is even, and the second fill makes it 0.
         lowest = torch.finfo(scores.dtype).min
@@ -79,9 +86,9 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     Raises:
         ValueError: x is not (N, L, D), or H does not divide D.
     """
-    _check_tensor("x", x, "(N, L, D)", ndim=3)
+    require_tensor("x", x, "(N, L, D)", ndim=3)
     batch_size, seq_len, embed_dim = x.shape
-    num_heads = check_num_heads(embed_dim, num_heads)
+    num_heads = require_num_heads(embed_dim, num_heads)
     head_dim = embed_dim // num_heads
     # (batch, token, head, head_dim) -> (batch, head, token, head_dim)
     return x.view(batch_size, seq_len, num_heads, head_dim).transpose(1, 2)
@@ -99,7 +106,7 @@ def merge_heads(x: Tensor) -> Tensor:
     Raises:
         ValueError: x is not (N, H, L, d_h).
     """
-    _check_tensor("x", x, "(N, H, L, d_h)", ndim=4)
+    require_tensor("x", x, "(N, H, L, d_h)", ndim=4)
     # (batch, head, token, head_dim) -> (batch, token, head, head_dim) -> (batch, token, D)
     return x.transpose(1, 2).flatten(2)
 
@@ -125,10 +132,10 @@ class MultiHeadAttention(nn.Module):
         self, embed_dim: int, num_heads: int, *, dropout: float = 0.0, bias: bool = True
     ) -> None:
         super().__init__()
-        self.embed_dim = check_embed_dim(embed_dim)
-        self.num_heads = check_num_heads(embed_dim, num_heads)
+        self.embed_dim = require_embed_dim(embed_dim)
+        self.num_heads = require_num_heads(embed_dim, num_heads)
         self.head_dim = self.embed_dim // self.num_heads
-        self.dropout = check_dropout("dropout", dropout)
+        self.dropout = require_dropout("dropout", dropout)
         self.q_proj = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
         self.k_proj = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
         self.v_proj = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
@@ -164,18 +171,8 @@ class MultiHeadAttention(nn.Module):
             ("key", key, self.k_proj),
             ("value", value, self.v_proj),
         ):
-            _check_tensor(name, x, "(N, L, D)", ndim=3)
-            if x.shape[-1] != proj.in_features:
-                raise ValueError(
-                    f"{name} must have {proj.in_features} features a token, as this layer was "
-                    f"built for; got {x.shape[-1]} in {_shape(x)}"
-                )
-            # Under autocast torch converts by itself.
-            if x.dtype != proj.weight.dtype and not torch.is_autocast_enabled(x.device.type):
-                raise ValueError(
-                    f"{name} must have the dtype of this layer, {proj.weight.dtype}; got {x.dtype}"
-                )
-        _check_axes(query, key, value)
+            require_features(name, x, proj)
+        require_axes(query, key, value)
 
         q = split_heads(self.q_proj(query), self.num_heads)  # (N, H, L_q, d_h)
         k = split_heads(self.k_proj(key), self.num_heads)  # (N, H, L_k, d_h)
@@ -197,15 +194,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: not an ``nn.MultiheadAttention``, or one with ``bias_k``/``bias_v`` or
                 ``add_zero_attn``, which add keys that this layer does not have.
         """
-        if not isinstance(module, nn.MultiheadAttention):
-            raise ValueError(
-                f"module must be a torch.nn.MultiheadAttention, got {type(module).__name__}"
-            )
-        if module.bias_k is not None or module.add_zero_attn:
-            raise ValueError(
-                "module must not use add_bias_kv or add_zero_attn: they add a key that no token "
-                "owns; build it without them"
-            )
+        require_torch_layer(module)
         if module.in_proj_weight is not None:
             projections = module.in_proj_weight.chunk(3)  # three (D, D)
         else:
@@ -228,160 +217,3 @@ class MultiHeadAttention(nn.Module):
                 if bias is not None:
                     proj.bias.copy_(bias)
         return layer.train(module.training)
-
-
-def divisors(embed_dim: int) -> list[int]:
-    """All head counts that divide ``embed_dim`` evenly, in order.
-
-    Raises:
-        ValueError: embed_dim is not a whole number from 1 to ``MAX_EMBED_DIM``.
-    """
-    embed_dim = check_embed_dim(embed_dim)
-    small = [h for h in range(1, math.isqrt(embed_dim) + 1) if embed_dim % h == 0]
-    return sorted({*small, *(embed_dim // h for h in small)})
-
-
-def check_embed_dim(embed_dim: int) -> int:
-    """Return ``embed_dim`` as an int if a layer may be so wide.
-
-    Raises:
-        ValueError: it is not a whole number from 1 to ``MAX_EMBED_DIM``.
-    """
-    embed_dim = check_whole("embed_dim", embed_dim)
-    if embed_dim > MAX_EMBED_DIM:
-        raise ValueError(
-            f"embed_dim must be at most {MAX_EMBED_DIM:,}, got {reprlib.repr(embed_dim)}"
-        )
-    return embed_dim
-
-
-def check_num_heads(embed_dim: int, num_heads: int) -> int:
-    """Return ``num_heads`` as an int if it divides ``embed_dim``.
-
-    Raises:
-        ValueError: it does not; the message lists the head counts that do.
-    """
-    choices = ", ".join(map(str, divisors(embed_dim)))
-    num_heads = check_whole("num_heads", num_heads, f"; for embed_dim={embed_dim} try {choices}")
-    if embed_dim % num_heads:
-        raise ValueError(
-            f"embed_dim={embed_dim} cannot be split into num_heads={num_heads}; try {choices}"
-        )
-    return num_heads
-
-
-def check_whole(name: str, number: object, way_out: str = "") -> int:
-    """Return ``number`` as an int if it is a whole number of at least 1.
-
-    Raises:
-        ValueError: it is not; the message ends with ``way_out``.
-    """
-    try:
-        if isinstance(number, bool) or getattr(number, "dtype", None) == torch.bool:
-            raise TypeError
-        whole = operator.index(number)  # takes NumPy and torch integers too, but no float
-    except (TypeError, ValueError):
-        whole = 0
-    if whole < 1:
-        raise ValueError(
-            f"{name} must be a whole number of at least 1, got {reprlib.repr(number)}{way_out}"
-        )
-    return whole
-
-
-def check_dropout(name: str, dropout: object) -> float:
-    """Return ``dropout`` as a float if it is in [0, 1).
-
-    Raises:
-        ValueError: it is not.
-    """
-    if not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
-        raise ValueError(
-            f"{name} must be a number from 0 up to, not with, 1; got {reprlib.repr(dropout)}"
-        )
-    return float(dropout)
-
-
-def _shape(x: Tensor) -> str:
-    return f"shape {tuple(x.shape)}"
-
-
-def _check_tensor(name: str, x: object, axes: str, *, ndim: int | None = None) -> None:
-    if not isinstance(x, Tensor):
-        raise ValueError(f"{name} must be a torch tensor {axes}, got {type(x).__name__}")
-    if x.dtype not in FLOATS:
-        raise ValueError(f"{name} must hold floating-point numbers, got {x.dtype}; try .float()")
-    _check_dense(name, x)
-    if x.ndim < 2 or ndim not in (None, x.ndim):
-        hint = "; add the batch axis with x[None]" if x.ndim == 2 and ndim == 3 else ""
-        raise ValueError(f"{name} must be {axes}, got {_shape(x)}{hint}")
-
-
-def _check_dense(name: str, x: Tensor) -> None:
-    if x.layout != torch.strided:
-        raise ValueError(f"{name} must be an ordinary tensor, got {x.layout}; try .to_dense()")
-
-
-def _check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
-    for name, x, axes in (
-        ("query", query, "(..., L_q, d)"),
-        ("key", key, "(..., L_k, d)"),
-        ("value", value, "(..., L_k, d_v)"),
-    ):
-        _check_tensor(name, x, axes)
-    if query.shape[-1] == 0:
-        raise ValueError(f"query must have at least one feature, got {_shape(query)}")
-    if key.shape[-1] != query.shape[-1]:
-        raise ValueError(
-            f"key must have as many features as query for their dot product; "
-            f"got query {_shape(query)} and key {_shape(key)}"
-        )
-    _check_axes(query, key, value)
-    for name, x in (("key", key), ("value", value)):
-        if (x.dtype, x.device) != (query.dtype, query.device):
-            raise ValueError(
-                f"{name} must have the dtype and device of query; got query {query.dtype} on "
-                f"{query.device} and {name} {x.dtype} on {x.device}"
-            )
-
-
-def _check_axes(query: Tensor, key: Tensor, value: Tensor) -> None:
-    if value.shape[-2] != key.shape[-2]:
-        raise ValueError(
-            f"value must have one row for each key; got key {_shape(key)} and value {_shape(value)}"
-        )
-    for name, x in (("key", key), ("value", value)):
-        if x.shape[:-2] != query.shape[:-2]:
-            raise ValueError(
-                f"{name} must have the same batch and head axes as query; "
-                f"got query {_shape(query)} and {name} {_shape(x)}"
-            )
-
-
-def _check_mask(mask: Tensor, scores: Tensor) -> None:
-    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        came = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
-        raise ValueError(
-            f"mask must be a boolean tensor, True = may attend; got {came}. "
-            f"For 0/1 numbers use mask.bool()"
-        )
-    _check_dense("mask", mask)
-    if mask.device != scores.device:
-        raise ValueError(f"mask must be on {scores.device}, like query; got {mask.device}")
-    # Fewer axes would broadcast from the right, and (N, L_q, L_k) would then be read as
-    # (H, L_q, L_k): silently wrong when N = H.
-    if mask.ndim not in (2, scores.ndim):
-        way_out = ""
-        if mask.ndim == 3 and scores.ndim == 4:
-            way_out = "; for one mask a sample add the head axis with mask[:, None]"
-        elif mask.ndim == 1:
-            way_out = "; for one row of keys use mask[None, :]"
-        raise ValueError(
-            f"mask must be (L_q, L_k) or have the {scores.ndim} axes of the scores "
-            f"{tuple(scores.shape)}, got {_shape(mask)}{way_out}"
-        )
-    wanted = scores.shape[-mask.ndim :]
-    if any(m not in (1, s) for m, s in zip(mask.shape, wanted, strict=True)):
-        raise ValueError(
-            f"mask must be {tuple(wanted)}, or 1 where it is the same for all; got {_shape(mask)}"
-        )

@@ -17,7 +17,14 @@ import torch
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from course_utils.attention import check_whole, divisors
+from course_utils.arguments import (
+    count_of,
+    divisors,
+    require_names,
+    require_numbers,
+    require_weights,
+    require_whole,
+)
 from course_utils.explorer import (
     Explorer,
     head_counts_of_still,
@@ -29,14 +36,7 @@ from course_utils.explorer import (
     two_decimals,
     weight_bar,
 )
-from course_utils.heatmaps import (
-    CourseFigure,
-    check_names,
-    check_numbers,
-    check_weights,
-    count_of,
-    ramp,
-)
+from course_utils.heatmaps import CourseFigure, ramp
 
 TEST_SIZE = 360  # of the 1,797 images, about a fifth
 _PAPER, _INK = 255, 30  # grey levels of no ink and of full ink
@@ -200,7 +200,7 @@ def plot_over_digit(
     Raises:
         ValueError: images or maps that do not fit together, or titles of another number.
     """
-    maps = check_weights(maps, "(M, grid, grid)")
+    maps = require_weights(maps, "(M, grid, grid)")
     images = _check_images(images if np.ndim(images) == 3 else [images] * len(maps))
     if len(images) != len(maps):
         raise ValueError(
@@ -256,7 +256,7 @@ def plot_runs(
     figure = CourseFigure(figsize=(7, 0.9 + 0.34 * len(groups)))
     axes = figure.subplots()
     for line, (name, values) in enumerate(groups.items()):
-        values = check_numbers(f"groups[{name!r}]", values, "one a run")
+        values = require_numbers(f"groups[{name!r}]", values, "one a run")
         if values.ndim != 1 or not values.size or not ((values >= 0) & (values <= 1)).all():
             came = reprlib.repr(values.tolist())
             raise ValueError(f"groups[{name!r}] must be numbers from 0 to 1, got {came}")
@@ -312,20 +312,20 @@ def explore_digits(
     """
     if not isinstance(models, Mapping) or not models:
         raise ValueError("models must be a dict from head count to model, with at least one")
-    models = {check_whole("a key of models", count): model for count, model in models.items()}
+    models = {require_whole("a key of models", count): model for count, model in models.items()}
     _check_rank("images", images, "(M, 8, 8)", 3)
     if len(images) == 0 or images.shape[1:] != (8, 8):
         raise ValueError(f"images must be (M, 8, 8) with M at least 1, got {tuple(images.shape)}")
-    if not np.isfinite(check_numbers("images", images, "ink from 0 to 1")).all():
+    if not np.isfinite(require_numbers("images", images, "ink from 0 to 1")).all():
         raise ValueError("images must be finite, ink from 0 to 1; got NaN or infinity")
-    labels = check_numbers("labels", labels, "one digit an image")
+    labels = require_numbers("labels", labels, "one digit an image")
     if labels.shape != images.shape[:1] or not np.isin(labels, range(10)).all():
         raise ValueError(
             f"labels must be one digit an image, from 0 to 9; got {labels.size} for {len(images)}: "
             f"{reprlib.repr(labels.tolist())}"
         )
     labels = labels.astype(int).tolist()
-    first = next(iter(models)) if num_heads is None else check_whole("num_heads", num_heads)
+    first = next(iter(models)) if num_heads is None else require_whole("num_heads", num_heads)
     if first not in models:
         raise ValueError(f"num_heads={first} has no model; there are {', '.join(map(str, models))}")
     images = images.clone()
@@ -427,14 +427,14 @@ def _side(rule: str, count: int) -> int:
 
 
 def _check_images(images) -> np.ndarray:
-    images = check_numbers("images", images, "(M, height, width)")
+    images = require_numbers("images", images, "(M, height, width)")
     if images.ndim != 3 or not 1 <= len(images) <= 8:
         raise ValueError(f"images must be one to eight, (M, height, width); got {images.shape}")
     return images
 
 
 def _check_size(name: str, size: int, shape: Sequence[int]) -> int:
-    size, (_, height, width) = check_whole(name, size), shape
+    size, (_, height, width) = require_whole(name, size), shape
     if height % size or width % size:
         ways_out = ", ".join(map(str, divisors(math.gcd(height, width))))
         raise ValueError(
@@ -445,7 +445,9 @@ def _check_size(name: str, size: int, shape: Sequence[int]) -> int:
 
 def _check_titles(titles: Sequence[str] | None, wanted: int) -> list[str]:
     return (
-        [""] * wanted if titles is None else check_names("titles", titles, wanted, "one a picture")
+        [""] * wanted
+        if titles is None
+        else require_names("titles", titles, wanted, "one a picture")
     )
 
 

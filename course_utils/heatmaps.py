@@ -10,7 +10,7 @@ import logging
 import math
 import reprlib
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -24,7 +24,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path as Outline
 
-from course_utils.attention import check_embed_dim, check_num_heads
+from course_utils.arguments import (
+    count_of,
+    require_blocked,
+    require_embed_dim,
+    require_names,
+    require_num_heads,
+    require_numbers,
+    require_text,
+    require_weights,
+)
 
 COLORMAP = "viridis"  # even steps of lightness, and told apart by colour-blind readers
 MAX_LABEL = 14  # characters of a token that are shown; a longer one loses its middle
@@ -97,10 +106,10 @@ def plot_attention(
         ValueError: weights of another rank, empty, negative, NaN or infinite, a token list of
             another length, or blocked of another shape or dtype.
     """
-    weights = check_weights(weights, "(L_q, L_k)")
+    weights = require_weights(weights, "(L_q, L_k)")
     rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
-    blocked = _check_blocked(blocked, weights.shape)
-    title = check_text("title", "" if title is None else title)
+    blocked = require_blocked(blocked, weights.shape)
+    title = require_text("title", "" if title is None else title)
     figure = _draw_maps(weights[None], rows, columns, [title], 1, blocked[None])
     name = one_line(title) or "attention weights"
     figure.alt = f"{name}: {describe_weights(weights, rows, columns)}{_describe_blocked(blocked)}"
@@ -131,13 +140,13 @@ def plot_heads(
     Raises:
         ValueError: as ``plot_attention``, for (H, L_q, L_k); or titles of another number.
     """
-    weights = check_weights(weights, "(H, L_q, L_k)")
+    weights = require_weights(weights, "(H, L_q, L_k)")
     num_heads, _, width = weights.shape
     rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
     if titles is None:
         titles = [f"head {head}" for head in range(num_heads)]
-    titles = check_names("titles", titles, num_heads, "one a head")
-    blocked = _check_blocked(blocked, weights.shape)
+    titles = require_names("titles", titles, num_heads, "one a head")
+    blocked = require_blocked(blocked, weights.shape)
 
     if num_heads % 4 and num_heads % 3 == 0:
         per_row = 3
@@ -167,9 +176,9 @@ def plot_head_split(embed_dim: int, num_heads: int | Sequence[int]) -> CourseFig
     Raises:
         ValueError: no head count, or one that does not divide D.
     """
-    embed_dim = check_embed_dim(embed_dim)
+    embed_dim = require_embed_dim(embed_dim)
     counts = num_heads if isinstance(num_heads, Sequence) and num_heads else [num_heads]
-    counts = [check_num_heads(embed_dim, count) for count in counts]
+    counts = [require_num_heads(embed_dim, count) for count in counts]
     figure = CourseFigure(figsize=(PAGE_WIDTH, 1.7 * len(counts)))
     for axes, count in zip(figure.subplots(len(counts), squeeze=False).flat, counts, strict=True):
         _draw_split(axes, embed_dim, count)
@@ -242,7 +251,7 @@ def plot_curves(
     for (name, values), marker, style in zip(
         curves.items(), "osD^v", ("-", "--", "-.", ":", "-"), strict=False
     ):
-        values = check_numbers(f"curves[{name!r}]", values, f"one for each of the {x.size} x")
+        values = require_numbers(f"curves[{name!r}]", values, f"one for each of the {x.size} x")
         if values.shape != x.shape or not np.isfinite(values).all():
             raise ValueError(
                 f"curves[{name!r}] must hold one finite number for each of the {x.size} x; "
@@ -293,7 +302,7 @@ def plot_spread(
     figure, axes, x = _log_axes(x, x_label, y_label, title)
     _check_series("scores", scores)
     if marked is not None:
-        place = check_numbers("marked", marked, "one, an x")
+        place = require_numbers("marked", marked, "one, an x")
         if place.shape or not 0 < place < np.inf:
             raise ValueError(f"marked must be a positive number, got {reprlib.repr(marked)}")
         axes.axvline(place, color="#888888", linestyle="--", linewidth=1)
@@ -303,7 +312,7 @@ def plot_spread(
             runs, Sequence | np.ndarray | torch.Tensor
         ):
             runs = []  # one number, or what has no order
-        runs = [check_numbers(f"scores[{name!r}]", at_x, "one list for each x") for at_x in runs]
+        runs = [require_numbers(f"scores[{name!r}]", at_x, "one list for each x") for at_x in runs]
         if len(runs) != x.size or not all(at_x.ndim == 1 and at_x.size for at_x in runs):
             raise ValueError(
                 f"scores[{name!r}] must hold one list of runs for each of the {x.size} x; "
@@ -340,7 +349,7 @@ def _log_axes(
     Raises:
         ValueError: x that are not positive, or a text that is none.
     """
-    x = check_numbers("x", x, "in one list")
+    x = require_numbers("x", x, "in one list")
     if x.ndim != 1 or not x.size or not (np.isfinite(x) & (x > 0)).all():
         came = reprlib.repr(x.tolist()) if x.ndim == 1 else f"shape {x.shape}"
         raise ValueError(f"x must be positive numbers in one list, got {came}")
@@ -355,9 +364,9 @@ def _log_axes(
 
 
 def _label_axes(axes: Axes, x_label: str, y_label: str, title: str | None) -> None:
-    axes.set_xlabel(**_drawable(check_text("x_label", x_label), "xlabel"))
-    axes.set_ylabel(**_drawable(check_text("y_label", y_label), "ylabel"))
-    axes.set_title(**_drawable(check_text("title", "" if title is None else title)))
+    axes.set_xlabel(**_drawable(require_text("x_label", x_label), "xlabel"))
+    axes.set_ylabel(**_drawable(require_text("y_label", y_label), "ylabel"))
+    axes.set_title(**_drawable(require_text("title", "" if title is None else title)))
 
 
 def _check_series(name: str, series: Mapping, most: int = 5) -> None:
@@ -368,7 +377,7 @@ def _check_series(name: str, series: Mapping, most: int = 5) -> None:
             f"{name} must be one to {limit}, by name, so that each has its marker; got {came}"
         )
     for key in series:
-        check_text(f"each name in {name}", key)
+        require_text(f"each name in {name}", key)
 
 
 def _name_lines(where: Axes | Figure, lines: list, names: Iterable[str], **look) -> None:
@@ -410,7 +419,7 @@ def plot_points(
     colours = matplotlib.colormaps["cividis"](np.linspace(0, 0.95, len(groups)))
     points, described = [], []
     for (name, pair), marker, colour in zip(groups.items(), "osD^vX", colours, strict=False):
-        x, y = (check_numbers(f"groups[{name!r}]", values, "as x and y") for values in pair)
+        x, y = (require_numbers(f"groups[{name!r}]", values, "as x and y") for values in pair)
         if x.ndim != 1 or x.shape != y.shape or not x.size:
             raise ValueError(
                 f"groups[{name!r}] must hold as many x as y, at least one; got {x.shape} and "
@@ -427,7 +436,7 @@ def plot_points(
         )
     for text, where in (names or {}).items():
         axes.annotate(
-            **_drawable(visible_token(check_text("each text in names", text)), "text"),
+            **_drawable(visible_token(require_text("each text in names", text)), "text"),
             xy=where,
             xytext=(18, 7),
             textcoords="offset points",
@@ -470,68 +479,6 @@ def text_colour(background) -> str:
     return "#000000" if (luminance + 0.05) ** 2 > 1.05 * 0.05 else "#ffffff"
 
 
-def check_weights(weights, axes: str, name: str = "weights") -> np.ndarray:
-    """Return weights as a float64 array with the given axes, for example "(L_q, L_k)".
-
-    Raises:
-        ValueError: another rank, no cells, or a cell that is negative, NaN or infinite.
-    """
-    array = check_numbers(name, weights, f"of shape {axes}")
-    wanted = axes.count(",") + 1
-    if array.ndim != wanted:
-        way_out = ""
-        if array.ndim > wanted:
-            way_out = f"; pick one with {name}[{', '.join('0' * (array.ndim - wanted))}]"
-        elif array.ndim == wanted - 1:
-            way_out = f"; add the missing axis with {name}[None]"
-        raise ValueError(f"{name} must be {axes}, got shape {array.shape}{way_out}")
-    if array.size == 0:
-        raise ValueError(f"{name} must have at least one cell, got shape {array.shape}")
-    for what, bad in (
-        ("NaN", np.isnan(array)),
-        ("infinite", np.isinf(array)),
-        ("negative", array < 0),
-    ):
-        if bad.any():
-            where = tuple(int(i) for i in np.argwhere(bad)[0])
-            hint = "; are these scores, before softmax?" if what != "NaN" else ""
-            raise ValueError(
-                f"{name} must be numbers of at least 0, got {array[where]} at {list(where)}, "
-                f"and {count_of(int(bad.sum()), what + ' cell')} in all{hint}"
-            )
-    return array
-
-
-def check_numbers(name: str, numbers, what: str) -> np.ndarray:
-    """Return numbers of any kind as a float64 array.
-
-    Raises:
-        ValueError: text, complex numbers, lists of different lengths, or no numbers at all.
-    """
-    came = getattr(numbers, "dtype", type(numbers).__name__)
-    try:
-        if isinstance(numbers, torch.Tensor):
-            numbers = numbers.detach().cpu()
-            numbers = (numbers.double() if numbers.is_floating_point() else numbers).numpy()
-        array = np.asarray(numbers)
-        if array.dtype.kind not in "biuf":  # text and complex numbers would be converted silently
-            raise TypeError
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"{name} must be numbers, {what}; got {came}") from None
-    return array.astype(np.float64)
-
-
-def check_text(name: str, text: str) -> str:
-    """Return ``text`` if it is a string.
-
-    Raises:
-        ValueError: it is not; the message starts with ``name``.
-    """
-    if not isinstance(text, str):
-        raise ValueError(f"{name} must be a string, got {reprlib.repr(text)}")
-    return text
-
-
 def token_labels(
     shape: Sequence[int],
     query_tokens: Sequence[str] | None,
@@ -544,9 +491,9 @@ def token_labels(
     """
     height, width = shape[-2:]
     if query_tokens is not None:
-        query_tokens = check_names("query_tokens", query_tokens, height, "one a query")
+        query_tokens = require_names("query_tokens", query_tokens, height, "one a query")
     if key_tokens is not None:
-        key_tokens = check_names("key_tokens", key_tokens, width, "one a key")
+        key_tokens = require_names("key_tokens", key_tokens, width, "one a key")
     elif height == width:
         key_tokens = query_tokens
     return (
@@ -595,26 +542,6 @@ def _describe_blocked(blocked: np.ndarray) -> str:
     return f"; {blocked.sum()} of {blocked.size} cells blocked" if blocked.any() else ""
 
 
-def _check_blocked(blocked, shape: Sequence[int]) -> np.ndarray:
-    """Return ``blocked`` as a boolean array of the shape of the weights; left out, nothing is.
-
-    Raises:
-        ValueError: another shape or dtype.
-    """
-    if blocked is None:
-        return np.zeros(shape, dtype=bool)
-    try:
-        array = np.asarray(blocked)
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"blocked must be booleans, got {type(blocked).__name__}") from None
-    if array.dtype != bool:
-        raise ValueError(f"blocked must be booleans, True = blocked; got {array.dtype}")
-    if array.shape not in (tuple(shape), tuple(shape[-2:])):
-        wanted = " or ".join(map(str, dict.fromkeys((tuple(shape[-2:]), tuple(shape)))))
-        raise ValueError(f"blocked must be {wanted}, got shape {array.shape}")
-    return np.broadcast_to(array, shape)
-
-
 def describe_head_split(embed_dim: int, num_heads: int) -> str:
     """Say in words which features belong to which head (the first and the last)."""
     head_dim = embed_dim // num_heads
@@ -626,33 +553,6 @@ def describe_head_split(embed_dim: int, num_heads: int) -> str:
         f"{count_of(embed_dim, 'feature')} in {count_of(num_heads, 'head')} of {head_dim}: head 0 "
         f"takes feature{'s' * (head_dim > 1)} {first}{others}"
     )
-
-
-def check_names(name: str, names: Sequence[str], wanted: int, each: str) -> list[str]:
-    """Return ``names`` as a list if they are so many strings; ``each`` says what has one.
-
-    Raises:
-        ValueError: they are not; the message starts with ``name``.
-    """
-    if isinstance(names, str):
-        raise ValueError(f"{name} must be a list of strings, got one string; try {names.split()}")
-    try:
-        if isinstance(names, bytes | Set | Mapping):
-            raise TypeError
-        names = list(names)
-    except TypeError:
-        raise ValueError(f"{name} must be a list of strings, got {type(names).__name__}") from None
-    for item in names:
-        if not isinstance(item, str):
-            raise ValueError(
-                f"{name} must be strings, got {reprlib.repr(item)} of type {type(item).__name__}"
-            )
-    if len(names) != wanted:
-        raise ValueError(
-            f"{name} must be {wanted} strings, {each}; got {len(names)} for {wanted}: "
-            f"{reprlib.repr(names)}"
-        )
-    return names
 
 
 def _draw_maps(
@@ -862,11 +762,6 @@ def _installed_fonts() -> tuple[str, ...]:
 
 def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode()
-
-
-def count_of(number: int, singular: str, plural: str | None = None) -> str:
-    """A number of things, as "1 head" or "2 heads"."""
-    return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 
 def _clamp(x: float, low: float, high: float) -> float:

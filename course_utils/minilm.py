@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from course_utils.attention import check_whole
+from course_utils.arguments import count_of, require_whole
 from course_utils.explorer import (
     Explorer,
     heat_tables,
@@ -27,7 +27,7 @@ from course_utils.explorer import (
     make_text,
     side_by_side,
 )
-from course_utils.heatmaps import CourseFigure, count_of, display_token, plot_attention, plot_heads
+from course_utils.heatmaps import CourseFigure, display_token, plot_attention, plot_heads
 
 NUM_LAYERS, NUM_HEADS, EMBED_DIM = 6, 12, 384
 MAX_TOKENS = 256  # what the model was made to read, [CLS] and [SEP] included
@@ -177,7 +177,7 @@ def explore_sentence(
     """
     if not isinstance(text, str):
         raise ValueError(f"text must be a string, got {type(text).__name__}")
-    max_shown = check_whole("max_shown", max_shown)
+    max_shown = require_whole("max_shown", max_shown)
     if isinstance(encoder, nn.Module):  # what happens to it later must not change half of the stops
         encoder = copy.deepcopy(encoder).eval()
 

@@ -14,15 +14,21 @@ import ipywidgets as widgets
 import torch
 from torch import Tensor, nn
 
-from course_utils.attention import (
-    MultiHeadAttention,
-    check_dropout,
-    check_embed_dim,
-    check_num_heads,
-    check_whole,
+from course_utils.arguments import (
+    count_of,
     divisors,
-    scaled_dot_product_attention,
+    names_or_numbers,
+    require_dropout,
+    require_embed_dim,
+    require_finite,
+    require_num_heads,
+    require_numbers,
+    require_seed,
+    require_text,
+    require_weights,
+    require_whole,
 )
+from course_utils.attention import MultiHeadAttention, scaled_dot_product_attention
 from course_utils.explorer import (
     MAX_STILL_MAPS,
     Explorer,
@@ -41,11 +47,6 @@ from course_utils.explorer import (
 )
 from course_utils.heatmaps import (
     CourseFigure,
-    check_names,
-    check_numbers,
-    check_text,
-    check_weights,
-    count_of,
     describe_head_split,
     describe_weights,
     display_token,
@@ -70,7 +71,7 @@ def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.Se
         ValueError: embed_dim is not a whole number of at least 1, or value does not divide it.
     """
     return make_slider(
-        "heads H", divisors(embed_dim), 1 if value is None else check_num_heads(embed_dim, value)
+        "heads H", divisors(embed_dim), 1 if value is None else require_num_heads(embed_dim, value)
     )
 
 
@@ -97,12 +98,12 @@ def explore_query(
     if weights.ndim != 2:
         raise ValueError(f"query must be (L, d), one head; got shape {tuple(query.shape)}")
     for name, x in (("query", query), ("key", key), ("value", value)):
-        _check_finite(name, x)
+        require_finite(name, x)
     value = value.detach().clone()  # as it is now, like the weights
-    key_tokens = _names(tokens, len(key))
-    tokens = _names(tokens, len(query))
+    key_tokens = names_or_numbers(tokens, len(key))
+    tokens = names_or_numbers(tokens, len(query))
     scores = query @ key.T  # (query, key), before the scale
-    _check_finite("query times key", scores)  # they may overflow
+    require_finite("query times key", scores)  # they may overflow
     scale = math.sqrt(query.shape[-1])
 
     def compute(query: int) -> dict:
@@ -201,15 +202,15 @@ def explore_scale(
     except TypeError:
         came = reprlib.repr(head_dims)
         raise ValueError(f"head_dims must be a list of sizes, got {came}") from None
-    head_dims = [check_whole(f"head_dims[{i}]", size) for i, size in enumerate(head_dims)]
-    if not 2 <= check_whole("num_tokens", num_tokens) <= 64:
+    head_dims = [require_whole(f"head_dims[{i}]", size) for i, size in enumerate(head_dims)]
+    if not 2 <= require_whole("num_tokens", num_tokens) <= 64:
         raise ValueError(f"num_tokens must be at least 2 and at most 64, got {num_tokens}")
     if (numbers := num_tokens * max(head_dims)) > MAX_NUMBERS_A_QUERY:
         raise ValueError(
             f"num_tokens times the largest of head_dims must be at most {MAX_NUMBERS_A_QUERY:,}, "
             f"or the tensors fill the memory; got {reprlib.repr(numbers)}"
         )
-    generator = torch.Generator().manual_seed(_check_seed(seed))
+    generator = torch.Generator().manual_seed(require_seed(seed))
 
     def random(*shape: int) -> Tensor:
         return torch.randn(*shape, max(head_dims), generator=generator, dtype=torch.float64)
@@ -342,9 +343,9 @@ def explore_split(
         ValueError: a size that is not a whole number of at least 1, or num_heads does not divide
             embed_dim.
     """
-    batch_size = check_whole("batch_size", batch_size)
-    seq_len = check_whole("seq_len", seq_len)
-    embed_dim = check_embed_dim(embed_dim)
+    batch_size = require_whole("batch_size", batch_size)
+    seq_len = require_whole("seq_len", seq_len)
+    embed_dim = require_embed_dim(embed_dim)
     slider = head_count_slider(embed_dim, value=num_heads)
     switch = make_switch("allow any number", False)
 
@@ -357,7 +358,7 @@ def explore_split(
         slider.value = value
 
     def compute(num_heads: int, any_number: bool) -> dict:
-        num_heads = check_num_heads(embed_dim, num_heads)
+        num_heads = require_num_heads(embed_dim, num_heads)
         head_dim = embed_dim // num_heads
         n, length = batch_size, seq_len
         return {
@@ -428,11 +429,11 @@ def explore_heads(
         ValueError: a layer, input, token list or dropout that does not fit.
     """
     if dropout is not None:
-        dropout = check_dropout("dropout", dropout)
-    seed = _check_seed(seed)
+        dropout = require_dropout("dropout", dropout)
+    seed = require_seed(seed)
     layer, _, x = _own_copy(layer, x)
     batch_size, seq_len, embed_dim = x.shape
-    tokens = _names(tokens, seq_len)
+    tokens = names_or_numbers(tokens, seq_len)
     parameters = sum(p.numel() for p in layer.parameters())
 
     @lru_cache
@@ -451,7 +452,7 @@ def explore_heads(
             if training:  # seeding takes longer than a whole small layer
                 torch.manual_seed(seed)
             output, weights = cut(x)  # (N, H, L, L)
-        _check_finite(f"weights of {count_of(num_heads, 'head')}", weights)  # scores may overflow
+        require_finite(f"weights of {count_of(num_heads, 'head')}", weights)  # scores may overflow
         if averaged:
             weights = weights.mean(dim=1)  # (N, L, L): the head axis is gone
         row_sums = weights.sum(-1)
@@ -559,7 +560,7 @@ def explore_masks(
     if len(x) != 1:
         raise ValueError(f"x must be one sentence, (1, L, D); got shape {tuple(x.shape)}")
     _, num_heads, seq_len, _ = weights.shape
-    names = _names(tokens, seq_len)
+    names = names_or_numbers(tokens, seq_len)
     place = torch.arange(seq_len)
     earlier = place[:, None] >= place  # (query, key): the token itself, and those before
 
@@ -576,7 +577,7 @@ def explore_masks(
         padded[:, length:] = 0
         with torch.no_grad():
             _, weights = layer(padded, mask=attend)  # (1, H, L, L)
-        _check_finite("weights", weights)  # scores may overflow
+        require_finite("weights", weights)  # scores may overflow
         mean = weights[0].mean(dim=0)[:length]  # (real query, key)
         weights = weights.mean(dim=1) if averaged else weights[0]
         sees = attend.sum(-1)
@@ -717,7 +718,7 @@ def explore_head_counts(
         ValueError: no task, tasks that differ between the arguments or in their head counts, a
             head count that does not divide embed_dim, or accuracies and maps of another shape.
     """
-    embed_dim = check_whole("embed_dim", embed_dim)
+    embed_dim = require_whole("embed_dim", embed_dim)
     for name, given in (("accuracies", accuracies), ("maps", maps)):
         if (
             not isinstance(given, Mapping)
@@ -731,7 +732,7 @@ def explore_head_counts(
         if list(given) != list(accuracies):
             raise ValueError(f"{name} must have the tasks {list(accuracies)}, got {list(given)}")
         for task, by_count in given.items():
-            check_text(f"each task in {name}", task)
+            require_text(f"each task in {name}", task)
             if list(by_count) != counts:
                 raise ValueError(
                     f"{name}[{task!r}] must have the head counts {counts}, got {list(by_count)}"
@@ -739,23 +740,23 @@ def explore_head_counts(
     if keys is not None and not isinstance(keys, Mapping):
         raise ValueError(f"keys must be a dict, task to names, got {reprlib.repr(keys)}")
     for num_heads in counts:
-        check_num_heads(embed_dim, num_heads)
+        require_num_heads(embed_dim, num_heads)
     accuracies = {
         task: {
-            h: check_numbers(f"accuracies[{task!r}][{h}]", by_count[h], "one a seed")
+            h: require_numbers(f"accuracies[{task!r}][{h}]", by_count[h], "one a seed")
             for h in counts
         }
         for task, by_count in accuracies.items()
     }
     maps = {
-        task: {h: check_weights(by_count[h], "(S, H, L)", f"maps[{task!r}][{h}]") for h in counts}
+        task: {h: require_weights(by_count[h], "(S, H, L)", f"maps[{task!r}][{h}]") for h in counts}
         for task, by_count in maps.items()
     }
     seeds = max(1, next(iter(accuracies.values()))[counts[0]].size)
     names = {}
     for task in accuracies:
         length = maps[task][counts[0]].shape[-1]
-        names[task] = _names((keys or {}).get(task), length, f"keys[{task!r}]")
+        names[task] = names_or_numbers((keys or {}).get(task), length, f"keys[{task!r}]")
         for h in counts:
             own = accuracies[task][h]
             if own.shape != (seeds,) or not ((own >= 0) & (own <= 1)).all():
@@ -859,12 +860,6 @@ def explore_head_counts(
 # --- arguments ----------------------------------------------------------------------------------
 
 
-def _names(tokens: Sequence[str] | None, length: int, name: str = "tokens") -> list[str]:
-    if tokens is None:
-        return [str(i) for i in range(length)]
-    return check_names(name, tokens, length, "one a token")
-
-
 def _own_copy(
     layer: MultiHeadAttention | nn.MultiheadAttention, x: Tensor
 ) -> tuple[MultiHeadAttention, Tensor, Tensor]:
@@ -890,23 +885,9 @@ def _own_copy(
             _, weights = layer.eval()(x)
         except ValueError as error:
             raise ValueError(f"x does not fit the layer: {error}") from None
-        _check_finite("x", x)
-        _check_finite("layer's weights", weights)
+        require_finite("x", x)
+        require_finite("layer's weights", weights)
         return layer, weights, x.clone()
-
-
-def _check_seed(seed: int) -> int:
-    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
-        raise ValueError(f"seed must be an int from 0 to 2**63 - 1, got {reprlib.repr(seed)}")
-    return seed
-
-
-def _check_finite(name: str, x: Tensor) -> None:
-    if x.numel() == 0:
-        raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
-    bad = x[~x.isfinite()]
-    if len(bad):
-        raise ValueError(f"{name} must be finite numbers, got {bad[0].item()}")
 
 
 def _titles(num_heads: int, averaged: bool) -> list[str]:

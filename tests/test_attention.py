@@ -12,10 +12,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from course_utils.arguments import divisors, require_num_heads
 from course_utils.attention import (
     MultiHeadAttention,
-    check_num_heads,
-    divisors,
     merge_heads,
     scaled_dot_product_attention,
     split_heads,
@@ -341,8 +340,8 @@ def test_parameters_do_not_depend_on_the_heads(bias):
 
 @pytest.mark.parametrize("number", [2, np.int64(2), torch.tensor(2)], ids=["int", "numpy", "torch"])
 def test_whole_numbers_of_other_libraries_count(number):
-    assert check_num_heads(8, number) == 2
-    assert type(check_num_heads(8, number)) is int
+    assert require_num_heads(8, number) == 2
+    assert type(require_num_heads(8, number)) is int
     layer = MultiHeadAttention(np.int64(8), number)
     assert (layer.embed_dim, layer.num_heads, layer.head_dim) == (8, 2, 4)
 
@@ -385,9 +384,9 @@ def assert_says(call, *parts):
     [
         lambda: split_heads(X, 3),
         lambda: MultiHeadAttention(8, 3),
-        lambda: check_num_heads(8, 3),
+        lambda: require_num_heads(8, 3),
     ],
-    ids=["split_heads", "MultiHeadAttention", "check_num_heads"],
+    ids=["split_heads", "MultiHeadAttention", "require_num_heads"],
 )
 def test_the_promised_message(call):
     with pytest.raises(ValueError, match="cannot be split") as caught:

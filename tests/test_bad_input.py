@@ -21,9 +21,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils import checks, exercises
+from course_utils.arguments import divisors
 from course_utils.attention import (
     MultiHeadAttention,
-    divisors,
     merge_heads,
     scaled_dot_product_attention,
     split_heads,

@@ -20,9 +20,9 @@ from matplotlib.text import Text
 from matplotlib.transforms import Affine2D
 
 from course_utils import heatmaps
+from course_utils.arguments import require_weights
 from course_utils.heatmaps import (
     COLORMAP,
-    check_weights,
     display_token,
     plot_attention,
     plot_curves,
@@ -587,7 +587,7 @@ def assert_says(call, *parts):
 )
 def test_wrong_weights(weights, parts):
     assert_says(lambda: plot_attention(weights), "weights", *parts)
-    assert_says(lambda: check_weights(weights, "(L_q, L_k)"), "weights", *parts)
+    assert_says(lambda: require_weights(weights, "(L_q, L_k)"), "weights", *parts)
 
 
 @pytest.mark.parametrize(

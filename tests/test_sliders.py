@@ -21,7 +21,8 @@ from PIL import Image
 from torch import nn
 from torch.nn import functional as F
 
-from course_utils.attention import MultiHeadAttention, divisors
+from course_utils.arguments import divisors
+from course_utils.attention import MultiHeadAttention
 from course_utils.explorer import head_counts_of_still
 from course_utils.heatmaps import display_token, ramp, text_colour, visible_token
 from course_utils.sliders import (
