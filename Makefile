@@ -62,7 +62,7 @@ execute: install
 		--ClearMetadataPreprocessor.enabled=True \
 		--ClearMetadataPreprocessor.clear_cell_metadata=False \
 		--ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec"}'; status=$$?; \
-	$(BIN)/python -m course_utils.saving $(NOTEBOOKS) && exit $$status
+	$(BIN)/python -m course_utils.jupyter.saving $(NOTEBOOKS) && exit $$status
 
 # The copy for learners: solution cells are tagged, and every output goes. Nobody's work is replaced.
 student: install
@@ -81,7 +81,7 @@ gain: install
 
 # Pages that open from disk, whose explorers move without a kernel.
 site: install
-	$(BIN)/python .site/build.py "$(SITE)"
+	$(BIN)/python docs/build.py "$(SITE)"
 
 # With the harness of the browser tests. BENCH_FLAGS=--quick only proves that it works.
 bench: install

@@ -342,3 +342,21 @@ def count_of(number: int, singular: str, plural: str | None = None) -> str:
 
 def _shape(x: Tensor) -> str:
     return f"shape {tuple(x.shape)}"
+
+
+def require_patch_size(name: str, size: int, shape: Sequence[int]) -> int:
+    """Return ``size`` as an int if it divides height and width of ``shape`` (M, height, width)."""
+    size, (_, height, width) = require_whole(name, size), shape
+    if height % size or width % size:
+        ways_out = ", ".join(map(str, divisors(math.gcd(height, width))))
+        raise ValueError(
+            f"{name}={size} does not divide images of {height} by {width}; try {ways_out}"
+        )
+    return size
+
+
+def require_rank(name: str, x: Tensor, axes: str, ndim: int) -> None:
+    """Refuse what is no tensor with ``ndim`` axes."""
+    if not isinstance(x, Tensor) or x.ndim != ndim:
+        came = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+        raise ValueError(f"{name} must be a tensor {axes}, got {came}")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_utils.heatmaps import CourseFigure
+from course_utils.heatmaps.figure import CourseFigure
 from course_utils.questions import letters_of, read_score_file
 
 TESTS = ("pre-test", "post-test")

@@ -16,7 +16,7 @@ import nbformat
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 
-from course_utils import cell_order
+from course_utils.jupyter import cell_order
 
 
 def run(shell, cell) -> dict:

@@ -29,7 +29,6 @@ from course_utils.attention import (
     split_heads,
 )
 from course_utils.checks import CheckFailed
-from course_utils.explorer import Explorer
 from course_utils.gain import read_scores
 from course_utils.heatmaps import (
     plot_attention,
@@ -37,10 +36,12 @@ from course_utils.heatmaps import (
     plot_head_split,
     plot_heads,
     plot_spread,
-    visible_token,
 )
+from course_utils.heatmaps.texts import visible_token
+from course_utils.jupyter.progress import progress
 from course_utils.questions import letters_of, predict, quiz, read_number, read_shape
 from course_utils.sliders import (
+    Explorer,
     explore_head_counts,
     explore_heads,
     explore_masks,
@@ -49,7 +50,6 @@ from course_utils.sliders import (
     explore_split,
     head_count_slider,
 )
-from course_utils.training import progress
 
 hundred = settings(
     max_examples=100 if os.environ.get("CI") else 10,

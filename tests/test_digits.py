@@ -14,17 +14,10 @@ from naming import each_slip, failure_of
 
 from course_utils import mistakes
 from course_utils.checks import CheckFailed
-from course_utils.digits import (
-    cls_maps,
-    cut_into_patches,
-    explore_digits,
-    join_patches,
-    load_digits,
-    plot_digits,
-    plot_over_digit,
-    plot_runs,
-)
+from course_utils.data.digits import cls_maps, cut_into_patches, join_patches, load_digits
 from course_utils.exercises import check_add_places, check_cls_maps, check_cut_into_patches
+from course_utils.heatmaps import plot_digits, plot_over_digit, plot_runs
+from course_utils.sliders import explore_digits
 
 
 def normal(*shape, seed=0):

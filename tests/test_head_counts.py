@@ -5,9 +5,9 @@ import pytest
 import torch
 from test_sliders import body, every_state, page, two
 
-from course_utils.explorer import heat_tables
 from course_utils.heatmaps import plot_spread
 from course_utils.sliders import explore_head_counts
+from course_utils.sliders.tables import heat_tables
 
 COUNTS, SEEDS, D = (1, 2, 4), 3, 8
 SCORES = {"fetch": [[0.1, 0.3], [0.9, 0.95], [0.7, 0.9]], "match": [[1, 1], [0.5], [0, 0.2]]}

@@ -19,19 +19,11 @@ from matplotlib import colormaps, font_manager
 from matplotlib.text import Text
 from matplotlib.transforms import Affine2D
 
-from course_utils import heatmaps
 from course_utils.arguments import require_weights
-from course_utils.heatmaps import (
-    COLORMAP,
-    display_token,
-    plot_attention,
-    plot_curves,
-    plot_head_split,
-    plot_heads,
-    ramp,
-    text_colour,
-    token_labels,
-)
+from course_utils.heatmaps import figure as figures
+from course_utils.heatmaps import plot_attention, plot_curves, plot_head_split, plot_heads
+from course_utils.heatmaps.colours import COLORMAP, HEAD_TINTS, ramp, text_colour
+from course_utils.heatmaps.texts import display_token, token_labels
 
 # A glyph that no font has, or a layout without room, is only a warning in matplotlib.
 pytestmark = pytest.mark.filterwarnings("error")
@@ -272,7 +264,7 @@ def test_every_number_can_be_read():
     assert [back for back, _ in ramp(101)] == [
         plt.matplotlib.colors.to_hex(colormaps[COLORMAP](i)) for i in np.linspace(0, 1, 101)
     ]
-    for tint in heatmaps.HEAD_TINTS:
+    for tint in HEAD_TINTS:
         assert contrast(rgb(tint), (0, 0, 0)) >= 4.5
 
 
@@ -501,7 +493,7 @@ def test_a_font_installed_after_matplotlib_made_its_list(monkeypatch):
     known = [f for f in font_manager.fontManager.ttflist if f.name not in fonts]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", known)
     font_manager.fontManager._findfont_cached.cache_clear()
-    heatmaps._font_with.cache_clear()
+    figures._font_with.cache_clear()
     (label,) = plot_attention([[1.0]], query_tokens=["你"]).axes[0].get_yticklabels()
     label.get_window_extent()  # a glyph that is missing would be a warning
     assert {f.name for f in font_manager.fontManager.ttflist} & fonts
@@ -520,8 +512,8 @@ def test_arabic_letters_join():
 
 
 def test_a_character_that_no_font_has_is_shown_as_its_code(monkeypatch):
-    monkeypatch.setattr(heatmaps, "_installed_fonts", tuple)
-    heatmaps._font_with.cache_clear()
+    monkeypatch.setattr(figures, "_installed_fonts", tuple)
+    figures._font_with.cache_clear()
     try:
         figure = plot_attention([[1.0]], query_tokens=["你a"], title="好")
         (axes,) = figure.axes
@@ -531,19 +523,19 @@ def test_a_character_that_no_font_has_is_shown_as_its_code(monkeypatch):
         assert figure.png().startswith(PNG)
         assert labels(plot_heads([[[1.0]]], titles=["😀你"]).axes[0].title.axes.texts) == ["1.00"]
     finally:
-        heatmaps._font_with.cache_clear()
+        figures._font_with.cache_clear()
 
 
 def test_a_broken_font_is_passed_over(monkeypatch, tmp_path):
     broken = tmp_path / "broken.ttf"
     broken.write_bytes(b"no font")
-    monkeypatch.setattr(heatmaps, "_installed_fonts", lambda: (str(broken), str(tmp_path / "gone")))
-    heatmaps._font_with.cache_clear()
+    monkeypatch.setattr(figures, "_installed_fonts", lambda: (str(broken), str(tmp_path / "gone")))
+    figures._font_with.cache_clear()
     try:
         figure = plot_attention([[1.0]], query_tokens=["你"])
         assert labels(figure.axes[0].get_yticklabels()) == [r"\u4f60"]
     finally:
-        heatmaps._font_with.cache_clear()
+        figures._font_with.cache_clear()
 
 
 # --- what a figure refuses ----------------------------------------------------------------------

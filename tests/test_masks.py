@@ -10,8 +10,8 @@ from torch.nn import functional as F
 from course_utils import mistakes
 from course_utils.checks import CheckFailed
 from course_utils.exercises import check_attention_mask, check_cross_attention
-from course_utils.explorer import heat_tables
 from course_utils.heatmaps import plot_attention, plot_heads
+from course_utils.sliders.tables import heat_tables
 
 # --- One solution an exercise, with a switch for each mistake ------------------------------------
 

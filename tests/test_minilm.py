@@ -11,19 +11,18 @@ import pytest
 import torch
 from torch import nn
 
-from course_utils import minilm
 from course_utils.attention import MultiHeadAttention
-from course_utils.heatmaps import CourseFigure
-from course_utils.minilm import (
-    MAX_SHOWN,
+from course_utils.data import minilm
+from course_utils.data.minilm import (
     MAX_TOKENS,
-    SHARES,
     ModelMissing,
-    explore_sentence,
     fill_attention,
     load_weights,
     tokenize,
 )
+from course_utils.heatmaps import CourseFigure
+from course_utils.sliders import explore_sentence
+from course_utils.sliders.sentence import MAX_SHOWN, SHARES
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
 
@@ -114,7 +113,7 @@ def refuse(event, args):
     assert event not in ("socket.connect", "socket.getaddrinfo", "socket.sendto"), event
 sys.addaudithook(refuse)
 from course_utils.attention import MultiHeadAttention
-from course_utils.minilm import fill_attention, load_weights, tokenize
+from course_utils.data.minilm import fill_attention, load_weights, tokenize
 load_weights()
 fill_attention(MultiHeadAttention(384, 12), 5)
 print(tokenize({SENTENCE!r}).ids.shape)
@@ -150,7 +149,7 @@ except AssertionError:
 
     def test_a_missing_tokenizer_is_named(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "tokenizers", None)
-        minilm._tokenizer.cache_clear()
+        minilm.tokenizer.cache_clear()
         with pytest.raises(ModelMissing, match="run `pip install tokenizers`"):
             tokenize("a")
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from course_utils.explorer import heat_tables, make_text
 from course_utils.heatmaps import CourseFigure, plot_points
+from course_utils.sliders.controls import make_text
+from course_utils.sliders.tables import heat_tables
 
 GROUPS = {"layer 0": ([0.1, 0.2, 0.3], [1, 10, 100]), "layer 1": ([0.5], [20])}
 

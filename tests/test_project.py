@@ -45,7 +45,7 @@ def test_the_package_needs_what_it_imports():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     imports = {
         module
-        for path in (ROOT / "course_utils").glob("*.py")
+        for path in (ROOT / "course_utils").rglob("*.py")
         for module in modules(path.read_text())
     }
     declared = {

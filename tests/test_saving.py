@@ -2,7 +2,7 @@ import copy
 
 import nbformat
 
-from course_utils.saving import WIDGET_VIEW, leave_out_live_views, tidy
+from course_utils.jupyter.saving import WIDGET_VIEW, leave_out_live_views, tidy
 
 
 def notebook(*bundles: dict) -> dict:

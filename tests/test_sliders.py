@@ -23,10 +23,9 @@ from torch.nn import functional as F
 
 from course_utils.arguments import divisors
 from course_utils.attention import MultiHeadAttention
-from course_utils.explorer import head_counts_of_still
-from course_utils.heatmaps import display_token, ramp, text_colour, visible_token
+from course_utils.heatmaps.colours import ramp, text_colour
+from course_utils.heatmaps.texts import display_token, visible_token
 from course_utils.sliders import (
-    MASKS,
     Explorer,
     explore_heads,
     explore_masks,
@@ -35,6 +34,8 @@ from course_utils.sliders import (
     explore_split,
     head_count_slider,
 )
+from course_utils.sliders.masks import MASKS
+from course_utils.sliders.stills import head_counts_of_still
 
 ODD_TOKENS = [
     "<script>alert(1)</script>",

@@ -19,7 +19,7 @@ from jupyter_client.manager import start_new_kernel
 from test_head_counts import make as make_head_counts
 from test_sliders import MAKERS, page, positions, put
 
-from course_utils.cell_order import cell_that_makes
+from course_utils.jupyter.cell_order import cell_that_makes
 
 ROOT = Path(__file__).parent.parent
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -103,7 +103,7 @@ def test_every_kernel_of_the_course_says_it():
     data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
     targets = data["targets"]["wheel"]["shared-data"]
     name = "ipython_kernel_config.json"
-    assert targets[f"course_utils/{name}"] == f"etc/ipython/{name}"
+    assert targets[f"course_utils/jupyter/{name}"] == f"etc/ipython/{name}"
 
 
 @pytest.mark.skipif(not os.environ.get("CI"), reason="two kernels take ten seconds; CI has them")

@@ -5,15 +5,15 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
-from course_utils import training
-from course_utils.saving import WIDGET_VIEW, leave_out_live_views
-from course_utils.training import ProgressBar, progress
+from course_utils.jupyter import progress as module
+from course_utils.jupyter.progress import ProgressBar, progress
+from course_utils.jupyter.saving import WIDGET_VIEW, leave_out_live_views
 
 
 @pytest.fixture
 def shown(monkeypatch):
     bars = []
-    monkeypatch.setattr(training, "display", bars.append)
+    monkeypatch.setattr(module, "display", bars.append)
     return bars
 
 
@@ -61,7 +61,10 @@ def test_steps_must_have_a_length():
 
 
 def test_a_notebook_stores_one_line_and_nothing_on_stderr():
-    code = "from course_utils.training import progress\nfor _ in progress(range(3), 'all'): pass"
+    code = (
+        "from course_utils.jupyter.progress import progress\n"
+        "for _ in progress(range(3), 'all'): pass"
+    )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     NotebookClient(notebook, kernel_name="python3", store_widget_state=False).execute()
     (output,) = notebook.cells[0].outputs

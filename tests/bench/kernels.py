@@ -115,7 +115,7 @@ def measure_start(quick: bool) -> list[Row]:
     def python(code: str) -> float:
         return seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True))
 
-    names = ("sliders", "exercises", "questions", "training", "digits", "minilm")
+    names = ("sliders", "exercises", "questions", "jupyter.progress", "data.digits", "data.minilm")
     ours = f"import {', '.join(f'course_utils.{name}' for name in names)}"
     python(ours)
     ratios = [python(f"{IMPORTS}; {ours}") / python(IMPORTS) for _ in range(times)]

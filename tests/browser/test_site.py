@@ -28,7 +28,7 @@ def site(tmp_path_factory):
 
 
 def test_explorers_are_found_in_a_lesson_that_was_run_twice(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / ".site")
+    monkeypatch.syspath_prepend(ROOT / "docs")
     build = importlib.import_module("build")
     picture = nbformat.v4.new_output(
         "execute_result",

@@ -26,7 +26,7 @@ LIMIT = 2_500_000  # characters of HTML that the views of one explorer may add t
 COLLECT = """
 def _views():
     import itertools, json
-    from course_utils.explorer import _style
+    from course_utils.sliders.tables import style
 
     def collect(explorer, moved):
         # A slider is moved by the number of its stop, a switch by 0 and 1.
@@ -65,7 +65,7 @@ def _views():
             if views := collect(explorer, moved):
                 found[number] = views
                 break
-    return json.dumps({"style": _style(), "explorers": found})
+    return json.dumps({"style": style(), "explorers": found})
 
 print(_views())
 """
@@ -157,7 +157,7 @@ def main(target: Path) -> None:
         (source / "index.md").write_text(f"{readme}\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n")
         for file in (".github/explorer.png", "notebooks/mistakes.md", "LICENSE"):
             shutil.copy(ROOT / file, source)
-        shutil.copytree(ROOT / ".hub", source / ".hub")  # TEACHING links to a file in it
+        shutil.copytree(ROOT / "deploy", source / "deploy")  # TEACHING links to a file in it
         (source / "tests" / "bench").mkdir(parents=True)
         for page in bench:
             shutil.copy(ROOT / f"{page}.md", source / f"{page}.md")

@@ -50,7 +50,7 @@ def tidy(path: str) -> None:
 
 
 def _jupyter_server_extension_points() -> list[dict]:
-    return [{"module": "course_utils.saving"}]
+    return [{"module": "course_utils.jupyter.saving"}]
 
 
 def _load_jupyter_server_extension(server_app) -> None:

@@ -1,173 +1,23 @@
-"""What every explorer is made of: the column of controls over a view, and the HTML of the view.
-
-The view is HTML tables: a thousand cells are redrawn at once, and their numbers stay text.
-"""
+"""The HTML of live views: tables of weights and of facts."""
 
 import base64
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from html import escape
 
-import ipywidgets as widgets
 import numpy as np
 from PIL import Image
 
-from course_utils.heatmaps import HEAD_TINTS, CourseFigure, display_token, ramp, visible_token
+from course_utils.heatmaps.colours import HEAD_TINTS, ramp, shade_of
+from course_utils.heatmaps.texts import display_token, two_decimals, visible_token
 
-MAX_STILL_MAPS = 8  # in the picture that is stored with a notebook
 MAX_NUMBERS = 1100  # above that, numbers in all cells would slow each move down to 0.1 s and more
 
 
-class Explorer(widgets.VBox):
-    """Controls over a live view that also works as a dict, a figure and a sentence.
-
-    Args:
-        controls: name to ipywidget; each value goes to ``compute`` under that name.
-        compute: control values to a plain dict with everything that is shown. A ``ValueError``
-            it raises is shown in the view instead of a picture.
-        view: such a dict to HTML.
-        draw: such a dict to a figure.
-        describe: such a dict to one line of text.
-        still: such a dict to the figure that is stored with a notebook, for those who cannot move
-            the controls: several of their stops side by side. Left out, ``draw``.
-
-    Attributes:
-        controls: the widgets by name; ``explorer.controls["num_heads"].value = 4`` moves one.
-        state: what is shown now, as a plain dict of numbers, strings and lists; when the
-            controls ask for something impossible, their values and an ``error``.
-    """
-
-    def __init__(
-        self,
-        controls: Mapping[str, widgets.Widget],
-        *,
-        compute: Callable[..., dict],
-        view: Callable[[dict], str],
-        draw: Callable[[dict], CourseFigure],
-        describe: Callable[[dict], str],
-        still: Callable[[dict], CourseFigure] | None = None,
-    ) -> None:
-        self.controls = dict(controls)
-        self._compute, self._view, self._draw, self._describe = compute, view, draw, describe
-        self._still = still or draw
-        self._live = widgets.HTML()
-        bar = widgets.HBox(
-            list(self.controls.values()), layout=widgets.Layout(flex_flow="row wrap")
-        )
-        super().__init__([bar, widgets.HTML(_style()), self._live])
-        for control in self.controls.values():
-            control.observe(self._refresh, "value")
-        self._refresh()
-
-    def _refresh(self, _change=None) -> None:
-        values = {name: control.value for name, control in self.controls.items()}
-        try:
-            self.state = self._compute(**values)
-        except ValueError as error:
-            self.state = {**values, "error": str(error)}
-            self._live.value = f'<p class="ac-error" role="alert">⚠ {escape(str(error))}</p>'
-        else:
-            self._live.value = self._view(self.state)
-
-    def figure(self) -> CourseFigure:
-        """The view as a closed matplotlib figure.
-
-        Raises:
-            ValueError: the message in the view, while the controls ask for something impossible.
-        """
-        if "error" in self.state:
-            raise ValueError(self.state["error"])
-        return self._draw(self.state)
-
-    def __repr__(self) -> str:
-        shown = self.state.get("error") or self._describe(self.state)
-        return f"Explorer: {shown}"
-
-    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
-        # The picture is what GitHub, a printed page and an untrusted notebook show.
-        data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
-        if "error" in self.state:
-            return data, {}
-        try:
-            figure = self._still(self.state)
-        except ValueError:  # at another stop than the one that is shown
-            figure = self.figure()
-        figure_data, metadata = figure._repr_mimebundle_()
-        return {**data, "image/png": figure_data["image/png"]}, metadata
-
-
-def head_counts_of_still(counts: Iterable[int], shown: int) -> list[int]:
-    """The one shown, and the smallest others whose maps, one a head, fit into one picture too."""
-    chosen = [shown]
-    for num_heads in sorted(set(counts) - {shown}):
-        if sum(chosen) + num_heads > MAX_STILL_MAPS:
-            break
-        chosen.append(num_heads)
-    return sorted(chosen)
-
-
-def maps_side_by_side(states: Iterable[dict]) -> tuple[list, list[str]]:
-    """The maps of several head counts, one after the other, and a name for each."""
-    named = [
-        (weights, f"H = {state['num_heads']}, head {head}")
-        for state in states
-        for head, weights in enumerate(state["weights"])
-    ]
-    return [weights for weights, _ in named], [name for _, name in named]
-
-
-# --- controls and HTML --------------------------------------------------------------------------
-
-
-def make_slider(name: str, options: Sequence, value) -> widgets.SelectionSlider:
-    """A slider over a list of values, or of (name, value) pairs.
-
-    Args:
-        name: shown in front of it.
-        options: what it offers, in order.
-        value: where it stands at first, one of them.
-    """
-    has_names = isinstance(options[0], tuple)
-    slider = widgets.SelectionSlider(
-        options=list(options),
-        value=value,
-        description=name,
-        style={"description_width": "initial"},
-        layout=widgets.Layout(width="24em" if has_names else "18em"),
-    )
-    slider.add_class("ac-names" if has_names else "ac-numbers")
-    return slider
-
-
-def make_switch(name: str, value: bool) -> widgets.Checkbox:
-    """A box to tick, with its name beside it."""
-    return widgets.Checkbox(
-        value=value,
-        description=name,
-        indent=False,
-        layout=widgets.Layout(width="auto", margin="2px 16px 2px 2px"),
-    )
-
-
-def make_text(name: str, value: str) -> widgets.Text:
-    """A line to type in; the view follows every key.
-
-    Args:
-        name: shown in front of it.
-        value: what stands in it at first.
-    """
-    return widgets.Text(
-        value=value,
-        description=name,
-        continuous_update=True,
-        style={"description_width": "initial"},
-        layout=widgets.Layout(width="98%"),
-    )
-
-
 @cache
-def _style() -> str:
+def style() -> str:
+    """The style sheet of all views, as an HTML element."""
     colours = "".join(
         f".ac-w{i}{{background:{back};color:{text}}}" for i, (back, text) in enumerate(ramp(101))
     )
@@ -217,11 +67,6 @@ color:var(--jp-ui-font-color1,#000)}}
 def _cell(weight: str) -> tuple[str, str]:
     """Both ends of the cell of a weight with two decimals; a hover title may go between."""
     return f'<td class="ac-w{shade_of(float(weight))}"', f">{weight}</td>"
-
-
-def shade_of(weight: float) -> int:
-    """Which of the 101 shades of the ramp a weight has; one above 1 has the last."""
-    return min(round(100 * weight), 100)
 
 
 def heat_tables(
@@ -340,11 +185,6 @@ def token_html(token: str) -> str:
 def _whole_token(token: str) -> str:
     """A token of any length as the value of an HTML attribute."""
     return escape(visible_token(token), quote=True)
-
-
-def two_decimals(x: float) -> str:
-    """A number as the tables show it."""
-    return f"{x:z.2f}"  # z: a rounded -0.001 is 0.00, not -0.00
 
 
 def weight_bar(weight: float) -> str:

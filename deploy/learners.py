@@ -1,6 +1,6 @@
 """Several learners at once on a JupyterHub: each runs a lesson on a server of their own.
 
-    python .hub/learners.py NAME [NAME ...]
+    python deploy/learners.py NAME [NAME ...]
 
 The names are users of this machine who have the course in ``~/attention``; their servers must not
 run. All servers are started at once through the Hub, and all learners run the lesson at once. With

@@ -1,0 +1,25 @@
+"""Explorers: sliders over a live view of attention."""
+
+from course_utils.sliders.controls import head_count_slider
+from course_utils.sliders.digits import explore_digits
+from course_utils.sliders.explorer import Explorer
+from course_utils.sliders.head_counts import explore_head_counts
+from course_utils.sliders.heads import explore_heads
+from course_utils.sliders.masks import explore_masks
+from course_utils.sliders.query import explore_query
+from course_utils.sliders.scale import explore_scale
+from course_utils.sliders.sentence import explore_sentence
+from course_utils.sliders.split import explore_split
+
+__all__ = [
+    "Explorer",
+    "explore_digits",
+    "explore_head_counts",
+    "explore_heads",
+    "explore_masks",
+    "explore_query",
+    "explore_scale",
+    "explore_sentence",
+    "explore_split",
+    "head_count_slider",
+]

@@ -1,0 +1,68 @@
+"""The controls that explorers share."""
+
+from collections.abc import Sequence
+
+import ipywidgets as widgets
+
+from course_utils.arguments import divisors, require_num_heads
+
+
+def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.SelectionSlider:
+    """A slider over the head counts that divide ``embed_dim``.
+
+    Args:
+        embed_dim: D.
+        value: where it stands at first; left out, 1.
+
+    Raises:
+        ValueError: embed_dim is not a whole number of at least 1, or value does not divide it.
+    """
+    return make_slider(
+        "heads H", divisors(embed_dim), 1 if value is None else require_num_heads(embed_dim, value)
+    )
+
+
+def make_slider(name: str, options: Sequence, value) -> widgets.SelectionSlider:
+    """A slider over a list of values, or of (name, value) pairs.
+
+    Args:
+        name: shown in front of it.
+        options: what it offers, in order.
+        value: where it stands at first, one of them.
+    """
+    has_names = isinstance(options[0], tuple)
+    slider = widgets.SelectionSlider(
+        options=list(options),
+        value=value,
+        description=name,
+        style={"description_width": "initial"},
+        layout=widgets.Layout(width="24em" if has_names else "18em"),
+    )
+    slider.add_class("ac-names" if has_names else "ac-numbers")
+    return slider
+
+
+def make_switch(name: str, value: bool) -> widgets.Checkbox:
+    """A box to tick, with its name beside it."""
+    return widgets.Checkbox(
+        value=value,
+        description=name,
+        indent=False,
+        layout=widgets.Layout(width="auto", margin="2px 16px 2px 2px"),
+    )
+
+
+def make_text(name: str, value: str) -> widgets.Text:
+    """A line to type in; the view follows every key.
+
+    Args:
+        name: shown in front of it.
+        value: what stands in it at first.
+    """
+    return widgets.Text(
+        value=value,
+        description=name,
+        continuous_update=True,
+        style={"description_width": "initial"},
+        layout=widgets.Layout(width="98%"),
+    )

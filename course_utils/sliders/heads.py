@@ -1,0 +1,157 @@
+"""Live explorers: sliders whose picture follows the hand.
+
+Each function makes an ``Explorer`` (see ``course_utils.explorer``): controls over a live view.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import ipywidgets as widgets
+import torch
+from torch import Tensor, nn
+
+from course_utils.arguments import (
+    count_of,
+    divisors,
+    names_or_numbers,
+    require_dropout,
+    require_finite,
+    require_seed,
+)
+from course_utils.attention import MultiHeadAttention
+from course_utils.heatmaps.figure import CourseFigure
+from course_utils.heatmaps.maps import plot_heads
+from course_utils.heatmaps.texts import describe_weights
+from course_utils.sliders.controls import head_count_slider, make_slider, make_switch
+from course_utils.sliders.explorer import Explorer
+from course_utils.sliders.layer import head_titles, own_copy
+from course_utils.sliders.stills import head_counts_of_still, maps_side_by_side
+from course_utils.sliders.tables import facts_table, heat_tables, side_by_side
+
+
+def explore_heads(
+    layer: MultiHeadAttention | nn.MultiheadAttention,
+    x: Tensor,
+    *,
+    tokens: Sequence[str] | None = None,
+    dropout: float | None = None,
+    seed: int = 0,
+) -> Explorer:
+    """Cut one layer's weights into more or fewer heads and see each head's map.
+
+    The four projections stay the same at every stop of the slider; only the cut changes.
+
+    Args:
+        layer: ours or torch's; its head count is where the slider starts.
+        x: (N, L, D), the input; with N > 1 a second slider chooses the sample.
+        tokens: L names; left out, the positions.
+        dropout: adds two switches: averaged over heads, and train mode with this probability.
+        seed: for the dropout; the global random state is left alone.
+
+    Returns:
+        An explorer with the controls ``num_heads``, and as asked ``sample``, ``averaged`` and
+        ``training``; its state holds ``weights`` (nested lists, (H, L, L), or (1, L, L) when
+        averaged), ``weights_shape`` as the call returns it, ``output_shape``, ``parameters``,
+        ``stored_weights`` (N·H·L²) and ``row_sums`` (smallest and largest).
+
+    Raises:
+        ValueError: a layer, input, token list or dropout that does not fit.
+    """
+    if dropout is not None:
+        dropout = require_dropout("dropout", dropout)
+    seed = require_seed(seed)
+    layer, _, x = own_copy(layer, x)
+    batch_size, seq_len, embed_dim = x.shape
+    tokens = names_or_numbers(tokens, seq_len)
+    parameters = sum(p.numel() for p in layer.parameters())
+
+    @lru_cache
+    def recut(num_heads: int) -> MultiHeadAttention:
+        cut = MultiHeadAttention(
+            embed_dim, num_heads, dropout=dropout or 0.0, bias=layer.q_proj.bias is not None
+        ).to(layer.out_proj.weight)
+        cut.load_state_dict(layer.state_dict())
+        return cut
+
+    def compute(
+        num_heads: int, sample: int = 0, averaged: bool = False, training: bool = False
+    ) -> dict:
+        with torch.no_grad(), torch.random.fork_rng():
+            cut = recut(num_heads).train(training)  # a new one draws random numbers: seed after it
+            if training:  # seeding takes longer than a whole small layer
+                torch.manual_seed(seed)
+            output, weights = cut(x)  # (N, H, L, L)
+        require_finite(f"weights of {count_of(num_heads, 'head')}", weights)  # scores may overflow
+        if averaged:
+            weights = weights.mean(dim=1)  # (N, L, L): the head axis is gone
+        row_sums = weights.sum(-1)
+        return {
+            "num_heads": num_heads,
+            "head_dim": embed_dim // num_heads,
+            "sample": sample,
+            "averaged": averaged,
+            "training": training,
+            "weights": (weights[sample, None] if averaged else weights[sample]).tolist(),
+            "weights_shape": tuple(weights.shape),
+            "output_shape": tuple(output.shape),
+            "parameters": parameters,
+            "stored_weights": batch_size * num_heads * seq_len**2,
+            "row_sums": (row_sums.min().item(), row_sums.max().item()),
+        }
+
+    def titles(state: dict) -> list[str]:
+        return head_titles(state["num_heads"], state["averaged"])
+
+    def view(state: dict) -> str:
+        low, high = state["row_sums"]
+        facts = [
+            ["width of a head, d_h", f"{embed_dim} / {state['num_heads']} = {state['head_dim']}"],
+            ["output", f"<code>{state['output_shape']}</code>"],
+            ["weights", f"<code>{state['weights_shape']}</code>"],
+            ["parameters", f"{parameters:,}"],
+            [
+                "stored weights, N·H·L²",
+                f"{batch_size} · {state['num_heads']} · {seq_len}² = {state['stored_weights']:,}",
+            ],
+            ["rows sum to", f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"],
+        ]
+        return side_by_side(
+            facts_table("the whole layer", facts),
+            *heat_tables(state["weights"], tokens, tokens, titles(state)),
+        )
+
+    def describe(state: dict) -> str:
+        first = torch.tensor(state["weights"][0]).numpy()
+        mode = ", train mode" if state["training"] else ""
+        return (
+            f"{count_of(state['num_heads'], 'head')} of {state['head_dim']}{mode}, output "
+            f"{state['output_shape']}, weights {state['weights_shape']}, {parameters:,} "
+            f"parameters, {state['stored_weights']:,} stored weights; {titles(state)[0]}: "
+            f"{describe_weights(first, tokens, tokens)}"
+        )
+
+    def still(state: dict) -> CourseFigure:
+        """The smallest head counts beside each other."""
+        counts = head_counts_of_still(divisors(embed_dim), state["num_heads"])
+        maps, names = maps_side_by_side(compute(h, state["sample"]) for h in counts)
+        return plot_heads(maps, query_tokens=tokens, titles=names)
+
+    controls: dict[str, widgets.Widget] = {
+        "num_heads": head_count_slider(embed_dim, value=layer.num_heads)
+    }
+    if batch_size > 1:
+        controls["sample"] = make_slider("sample", range(batch_size), 0)
+    if dropout is not None:
+        controls["averaged"] = make_switch("average over heads", False)
+        controls["training"] = make_switch(f"train mode, dropout {dropout:g}", False)
+    return Explorer(
+        controls,
+        compute=compute,
+        view=view,
+        draw=lambda state: plot_heads(state["weights"], query_tokens=tokens, titles=titles(state)),
+        describe=describe,
+        still=still,
+    )
+
+
+# --- arguments ----------------------------------------------------------------------------------
