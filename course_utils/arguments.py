@@ -76,6 +76,17 @@ def require_whole(name: str, number: object, way_out: str = "") -> int:
     return whole
 
 
+def require_patch_size(name: str, size: int, shape: Sequence[int]) -> int:
+    """Return ``size`` as an int if it divides height and width of ``shape`` (M, height, width)."""
+    size, (_, height, width) = require_whole(name, size), shape
+    if height % size or width % size:
+        ways_out = ", ".join(map(str, divisors(math.gcd(height, width))))
+        raise ValueError(
+            f"{name}={size} does not divide images of {height} by {width}; try {ways_out}"
+        )
+    return size
+
+
 def require_dropout(name: str, dropout: object) -> float:
     """Return ``dropout`` as a float if it is in [0, 1).
 
@@ -106,6 +117,13 @@ def require_tensor(name: str, x: object, axes: str, *, ndim: int | None = None) 
     if x.ndim < 2 or ndim not in (None, x.ndim):
         hint = "; add the batch axis with x[None]" if x.ndim == 2 and ndim == 3 else ""
         raise ValueError(f"{name} must be {axes}, got {_shape(x)}{hint}")
+
+
+def require_rank(name: str, x: Tensor, axes: str, ndim: int) -> None:
+    """Refuse what is no tensor with ``ndim`` axes."""
+    if not isinstance(x, Tensor) or x.ndim != ndim:
+        came = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+        raise ValueError(f"{name} must be a tensor {axes}, got {came}")
 
 
 def require_dense(name: str, x: Tensor) -> None:
@@ -168,7 +186,7 @@ def require_mask(mask: Tensor, scores: Tensor) -> None:
     if mask.ndim not in (2, scores.ndim):
         way_out = ""
         if mask.ndim == 3 and scores.ndim == 4:
-            way_out = "; for one mask a sample add the head axis with mask[:, None]"
+            way_out = "; for one mask per sample add the head axis with mask[:, None]"
         elif mask.ndim == 1:
             way_out = "; for one row of keys use mask[None, :]"
         raise ValueError(
@@ -187,7 +205,7 @@ def require_features(name: str, x: object, proj: nn.Linear) -> None:
     require_tensor(name, x, "(N, L, D)", ndim=3)
     if x.shape[-1] != proj.in_features:
         raise ValueError(
-            f"{name} must have {proj.in_features} features a token, as this layer was "
+            f"{name} must have {proj.in_features} features per token, as this layer was "
             f"built for; got {x.shape[-1]} in {_shape(x)}"
         )
     # Under autocast torch converts by itself.
@@ -332,7 +350,7 @@ def names_or_numbers(tokens: Sequence[str] | None, length: int, name: str = "tok
     """Return ``tokens`` as ``require_names`` does; left out, the positions as text."""
     if tokens is None:
         return [str(i) for i in range(length)]
-    return require_names(name, tokens, length, "one a token")
+    return require_names(name, tokens, length, "one per token")
 
 
 def count_of(number: int, singular: str, plural: str | None = None) -> str:
@@ -342,21 +360,3 @@ def count_of(number: int, singular: str, plural: str | None = None) -> str:
 
 def _shape(x: Tensor) -> str:
     return f"shape {tuple(x.shape)}"
-
-
-def require_patch_size(name: str, size: int, shape: Sequence[int]) -> int:
-    """Return ``size`` as an int if it divides height and width of ``shape`` (M, height, width)."""
-    size, (_, height, width) = require_whole(name, size), shape
-    if height % size or width % size:
-        ways_out = ", ".join(map(str, divisors(math.gcd(height, width))))
-        raise ValueError(
-            f"{name}={size} does not divide images of {height} by {width}; try {ways_out}"
-        )
-    return size
-
-
-def require_rank(name: str, x: Tensor, axes: str, ndim: int) -> None:
-    """Refuse what is no tensor with ``ndim`` axes."""
-    if not isinstance(x, Tensor) or x.ndim != ndim:
-        came = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
-        raise ValueError(f"{name} must be a tensor {axes}, got {came}")

