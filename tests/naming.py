@@ -6,8 +6,8 @@ of ``course_utils.mistakes`` that it consists of.
 
 import pytest
 
-from course_utils.checks import CheckFailed
-from course_utils.mistakes import MISTAKES
+from course_utils.exercises import CheckFailed
+from course_utils.exercises.registry import MISTAKES
 
 
 def each_slip(exercises: dict[str, tuple]) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from ipywidgets import Checkbox
 from torch import nn
 from torch.nn import functional as F
 
-from course_utils import checks, exercises
+from course_utils import exercises
 from course_utils.arguments import divisors
 from course_utils.attention import (
     MultiHeadAttention,
@@ -28,7 +28,7 @@ from course_utils.attention import (
     scaled_dot_product_attention,
     split_heads,
 )
-from course_utils.checks import CheckFailed
+from course_utils.exercises import CheckFailed
 from course_utils.gain import read_scores
 from course_utils.heatmaps import (
     plot_attention,
@@ -474,9 +474,8 @@ def test_what_is_read_is_what_was_typed(text):
 
 CHECKS = {
     name: check
-    for module in (checks, exercises)
-    for name, check in inspect.getmembers(module, inspect.isfunction)
-    if name.startswith("check_") and check.__module__ == module.__name__
+    for name, check in inspect.getmembers(exercises, inspect.isfunction)
+    if name.startswith("check_")
 }
 
 

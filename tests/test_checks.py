@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils import attention as ours
-from course_utils.checks import (
+from course_utils.exercises import (
     CheckFailed,
     check_merge_heads,
     check_multi_head_attention,
@@ -927,7 +927,7 @@ def test_what_is_right_sometimes_is_wrong(cls):
 
 def test_a_notebook_shows_the_message_alone_and_stops():
     cells = [
-        "from course_utils.checks import check_split_heads",
+        "from course_utils.exercises import check_split_heads",
         "def split_heads(x, num_heads):\n    raise NotImplementedError",
         "if check_split_heads(split_heads):\n    print('never')",
         "def split_heads(x, num_heads):\n    return x.view(9, num_heads)",

@@ -13,7 +13,7 @@ import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 
-from course_utils.mistakes import DROPOUT, MISTAKES
+from course_utils.exercises.registry import DROPOUT, MISTAKES
 
 ROOT = Path(__file__).parent.parent
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))

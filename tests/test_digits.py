@@ -12,10 +12,14 @@ import torch
 from matplotlib.patches import Rectangle
 from naming import each_slip, failure_of
 
-from course_utils import mistakes
-from course_utils.checks import CheckFailed
 from course_utils.data.digits import cls_maps, cut_into_patches, join_patches, load_digits
-from course_utils.exercises import check_add_places, check_cls_maps, check_cut_into_patches
+from course_utils.exercises import (
+    CheckFailed,
+    check_add_places,
+    check_cls_maps,
+    check_cut_into_patches,
+)
+from course_utils.exercises import registry as mistakes
 from course_utils.heatmaps import plot_digits, plot_over_digit, plot_runs
 from course_utils.sliders import explore_digits
 

@@ -8,19 +8,21 @@ from naming import each_slip, failure_of
 from torch import nn
 from torch.nn import functional as F
 
-from course_utils import exercises, mistakes
-from course_utils.checks import CheckFailed, check_merge_heads
+from course_utils import exercises
 from course_utils.exercises import (
-    PLANTED,
+    CheckFailed,
     check_attention_scale,
     check_copy_weights,
     check_gradient_norms,
     check_head_projection,
+    check_merge_heads,
     check_one_row,
     check_per_head_weights,
     check_repair,
     from_lines,
 )
+from course_utils.exercises import registry as mistakes
+from course_utils.exercises.bug_hunt import PLANTED
 
 # --- One solution an exercise, with a switch for each mistake ------------------------------------
 

@@ -7,9 +7,8 @@ import torch
 from naming import each_slip, failure_of
 from torch.nn import functional as F
 
-from course_utils import mistakes
-from course_utils.checks import CheckFailed
-from course_utils.exercises import check_attention_mask, check_cross_attention
+from course_utils.exercises import CheckFailed, check_attention_mask, check_cross_attention
+from course_utils.exercises import registry as mistakes
 from course_utils.heatmaps import plot_attention, plot_heads
 from course_utils.sliders.tables import heat_tables
 

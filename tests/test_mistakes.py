@@ -18,9 +18,9 @@ import torch
 from torch import nn
 
 from course_utils import attention as ours
-from course_utils import checks
-from course_utils.checks import CheckFailed
-from course_utils.mistakes import (
+from course_utils import exercises
+from course_utils.exercises import CheckFailed, core
+from course_utils.exercises.registry import (
     ATTENTION,
     DROPOUT,
     MERGE_HEADS,
@@ -28,9 +28,9 @@ from course_utils.mistakes import (
     MULTI_HEAD,
     REFERENCE,
     SPLIT_HEADS,
-    explain,
-    same,
 )
+from course_utils.exercises.search import explain, same
+from course_utils.exercises.trial import random_numbers
 
 STEP = {mistake.id: mistake.step for mistake in (*MISTAKES, DROPOUT)}
 
@@ -265,10 +265,10 @@ def layer_with(bugs):
 
 
 CHECKS = {
-    split_with: (checks.check_split_heads, SPLIT_HEADS[1:]),
-    merge_with: (checks.check_merge_heads, MERGE_HEADS[1:]),
-    attention_with: (checks.check_scaled_dot_product_attention, (*ATTENTION, "")),
-    layer_with: (checks.check_multi_head_attention, (*MULTI_HEAD, "")),
+    split_with: (exercises.check_split_heads, SPLIT_HEADS[1:]),
+    merge_with: (exercises.check_merge_heads, MERGE_HEADS[1:]),
+    attention_with: (exercises.check_scaled_dot_product_attention, (*ATTENTION, "")),
+    layer_with: (exercises.check_multi_head_attention, (*MULTI_HEAD, "")),
 }
 
 
@@ -364,10 +364,10 @@ def test_a_sample_of_triples_is_named(make):
 
 
 def trials():
-    yield from ((trial, SPLIT_HEADS) for trial in checks._split_trials(ours.split_heads))
-    yield from ((trial, MERGE_HEADS) for trial in checks._merge_trials(ours.merge_heads))
-    yield from ((t, ATTENTION) for t in checks._attention_trials(ours.scaled_dot_product_attention))
-    yield from ((t, MULTI_HEAD) for t in checks._multi_head_trials(ours.MultiHeadAttention))
+    yield from ((trial, SPLIT_HEADS) for trial in core._split_trials(ours.split_heads))
+    yield from ((trial, MERGE_HEADS) for trial in core._merge_trials(ours.merge_heads))
+    yield from ((t, ATTENTION) for t in core._attention_trials(ours.scaled_dot_product_attention))
+    yield from ((t, MULTI_HEAD) for t in core._multi_head_trials(ours.MultiHeadAttention))
 
 
 def test_the_reference_steps_compute_what_torch_computes():
@@ -393,14 +393,14 @@ def test_no_mistake_is_found_in_a_right_answer():
 
 
 def test_numbers_from_elsewhere_are_not_explained():
-    given = next(iter(checks._split_trials(ours.split_heads))).given
-    other = checks.random_numbers(2, 2, 3, 4, seed=1).double()  # seed 0 would be the input again
+    given = next(iter(core._split_trials(ours.split_heads))).given
+    other = random_numbers(2, 2, 3, 4, seed=1).double()  # seed 0 would be the input again
     assert explain(SPLIT_HEADS, [(given, (other,))]) == []
     assert explain(SPLIT_HEADS, [(given, None)]) == []
 
 
 def test_an_error_must_be_explained_too():
-    trials = list(checks._merge_trials(ours.merge_heads))
+    trials = list(core._merge_trials(ours.merge_heads))
     wrong = [(t.given, (merge(t.inputs["x"].double(), ("merge-interleaved",)),)) for t in trials]
     assert [[m.id for m in found] for found in explain(MERGE_HEADS, wrong)] == [
         ["merge-interleaved"]

@@ -10,8 +10,9 @@ from table import Row, compare, quartiles
 from torch import nn
 from torch.nn import functional as F
 
-from course_utils import mistakes
 from course_utils.attention import MultiHeadAttention, merge_heads, split_heads
+from course_utils.exercises import registry as mistakes
+from course_utils.exercises.search import comparable, explain
 
 SECTION = "Our layer against torch's"
 EMBED_DIM = 64
@@ -159,7 +160,7 @@ def measure_finder(quick: bool) -> list[Row]:
             answer = answer_of(steps, given, chosen)
             found = []
             start = perf_counter()
-            found = mistakes.explain(steps, [(given, answer)])
+            found = explain(steps, [(given, answer)])
             seconds.append(perf_counter() - start)
             assert any(set(chosen) == set(combination) for combination in found), chosen
             if quick:
@@ -183,7 +184,7 @@ def answer_of(steps, given, chosen):
     for step in steps:
         compute = at.get(step) or mistakes.REFERENCE[step]
         state[step] = compute(SimpleNamespace(**state))
-    return tuple(mistakes.comparable(state[name]) for name in state["order"])
+    return tuple(comparable(state[name]) for name in state["order"])
 
 
 def median_seconds(call, times: int) -> float:

@@ -1,0 +1,43 @@
+"""The bug hunt of lesson 5."""
+
+from collections.abc import Callable
+
+from torch import nn
+
+from course_utils.exercises.core import judge_layer
+from course_utils.exercises.trial import CheckFailed
+
+PLANTED = {  # the bug hunt of lesson 5
+    1: "split-without-transpose",
+    2: "scale-by-embed-dim",
+    3: "merge-without-transpose",
+    4: "softmax-over-heads",
+    5: "query-key-swapped",
+}
+
+
+def check_repair(number: int, layer: Callable[[int, int], nn.Module]) -> bool:
+    """Check one layer of the bug hunt, ``layer(embed_dim, num_heads)``, as a whole.
+
+    As long as it has just the bug that was planted in it, this is no failure, so that a notebook
+    runs on.
+
+    Args:
+        number: 1 to 5, which of the layers.
+        layer: the class; see ``check_multi_head_attention``.
+
+    Raises:
+        CheckFailed: it is wrong in another way.
+        ValueError: there is no such number.
+    """
+    if not isinstance(number, int) or number not in PLANTED:
+        raise ValueError(f"number must be one of {', '.join(map(str, PLANTED))}, got {number!r}")
+    try:
+        judge_layer(layer)
+    except CheckFailed as problem:
+        if (PLANTED[number],) in problem.explanations:
+            print(f"○ layer {number}: the old bug is still in there")
+            return False
+        raise CheckFailed(f"✗ layer {number}: {problem}", problem.explanations) from None
+    print(f"✓ layer {number}: repaired")
+    return True
