@@ -18,74 +18,36 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
+from course_utils.sliders import Views
+from course_utils.sliders.style import style_sheet
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 LIMIT = 2_500_000  # characters of HTML that the views of one explorer may add to a page
 
-# Runs in a lesson's kernel after its last cell: every view of every explorer, by execution count.
-COLLECT = """
-def _views():
-    import itertools, json
-    from course_utils.sliders.tables import style
-
-    def collect(explorer, moved):
-        # A slider is moved by the number of its stop, a switch by 0 and 1.
-        sliders = {name for name, control in moved.items() if hasattr(control, "index")}
-        ways = [range(len(c.options)) if n in sliders else (0, 1) for n, c in moved.items()]
-        start = {n: c.index if n in sliders else int(c.value) for n, c in moved.items()}
-        views, size = {}, 0
-        for way in itertools.product(*ways):
-            for (name, control), at in zip(moved.items(), way):
-                if name in sliders:
-                    control.index = at
-                else:
-                    control.value = bool(at)
-            views[",".join(map(str, way))] = explorer.children[-1].value
-            size += len(explorer.children[-1].value)
-            if size > LIMIT:
-                return None
-        controls = [{"name": c.description, "start": start[n],
-                     "labels": list(c._options_labels) if n in sliders else None}
-                    for n, c in moved.items()]
-        others = [c.description for n, c in explorer.controls.items() if n not in moved]
-        return {"controls": controls, "views": views, "others": others}
-
-    found = {}
-    for number, explorer in list(Out.items()):
-        if type(explorer).__name__ != "Explorer":
-            continue
-        sliders = {n: c for n, c in explorer.controls.items() if hasattr(c, "index")}
-        # A switch that changes the stops of a slider stays as it is, and so does a text.
-        switches = {n: c for n, c in explorer.controls.items()
-                    if isinstance(c.value, bool) and n != "any_number"}
-        before = {n: c.value for n, c in explorer.controls.items()}
-        for moved in ({**sliders, **switches}, sliders):
-            for name, value in before.items():
-                explorer.controls[name].value = value
-            if views := collect(explorer, moved):
-                found[number] = views
-                break
-    return json.dumps({"style": style(), "explorers": found})
-
-print(_views())
-"""
+# The kernel of a lesson and Sphinx's settings import what lies beside this file.
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH")))),
+}
 
 
-def views_of(path: Path) -> dict:
-    """Run a lesson and return what COLLECT prints."""
+def views_of(path: Path) -> dict[str, Views]:
+    """Run a lesson and return the views of its explorers, by execution count."""
     notebook = nbformat.read(path, as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell(COLLECT.replace("LIMIT", str(LIMIT))))
+    collect = f"from live_views import print_views; print_views(Out, {LIMIT})"
+    notebook.cells.append(nbformat.v4.new_code_cell(collect))
     with tempfile.TemporaryDirectory() as folder:  # scores and the like are no part of the course
         NotebookClient(
             notebook,
             timeout=600,
             resources={"metadata": {"path": folder}},
             extra_arguments=["--IPKernelApp.log_level=40"],  # errors only
-        ).execute()
+        ).execute(env=ENVIRONMENT)
     return json.loads("".join(output["text"] for output in notebook.cells[-1].outputs))
 
 
-def explorer_html(explorer: dict, png: str, alt: str) -> str:
+def explorer_html(explorer: Views, png: str, alt: str) -> str:
     """The controls and all views of one explorer, and its picture for paper."""
     controls = []
     for control in explorer["controls"]:
@@ -101,7 +63,7 @@ def explorer_html(explorer: dict, png: str, alt: str) -> str:
             controls.append(f'<label><input type="checkbox"{checked}> {name}</label>')
     first = explorer["views"][",".join(str(control["start"]) for control in explorer["controls"])]
     data = json.dumps(explorer["views"]).replace("</", "<\\/")
-    others = ", ".join(explorer["others"])
+    others = ", ".join(explorer["left_out"])
     note = f"<p>In JupyterLab there is more to move: {escape(others)}.</p>" if others else ""
     return (
         f'<div class="ac-explorer">{note}'
@@ -113,9 +75,8 @@ def explorer_html(explorer: dict, png: str, alt: str) -> str:
 
 
 def prepare(path: Path, folder: Path) -> None:
-    """Write a lesson as Sphinx shall read it."""
-    notebook, live = nbformat.read(path, as_version=4), views_of(path)
-    style, number = live["style"], 0
+    """Write a lesson as Sphinx is to read it."""
+    notebook, live, number = nbformat.read(path, as_version=4), views_of(path), 0
     for cell in notebook.cells:
         # As the fresh kernel counted: the stored numbers are those of whoever ran it last.
         number += cell.cell_type == "code" and bool(cell.source.strip())
@@ -123,12 +84,11 @@ def prepare(path: Path, folder: Path) -> None:
             cell.metadata.tags.append("hide-cell")
             cell.metadata["mystnb"] = {"code_prompt_show": "Show a solution"}
         for output in cell.get("outputs", ()):
-            explorer = live["explorers"].get(str(number))
+            explorer = live.get(str(number))
             if explorer and output.get("data", {}).get("text/plain", "").startswith("Explorer: "):
                 alt = output.metadata["image/png"]["alt"]
                 html = explorer_html(explorer, output.data["image/png"].strip(), alt)
-                output.data = {"text/html": style + html}
-                style = ""
+                output.data = {"text/html": html}
             elif alt := output.get("metadata", {}).get("image/png", {}).get("alt"):
                 cell.metadata.setdefault("mystnb", {})["image"] = {"alt": alt}
     nbformat.write(notebook, folder / path.name)
@@ -162,10 +122,11 @@ def main(target: Path) -> None:
         for page in bench:
             shutil.copy(ROOT / f"{page}.md", source / f"{page}.md")
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-        environment = {**os.environ, "PYTHONPATH": str(HERE)}
         # MyST-NB puts a folder of its own next to the pages, so they are made elsewhere at first.
         pages_folder = Path(scratch) / "built" / "pages"
-        subprocess.run([*command, "-c", HERE, source, pages_folder], check=True, env=environment)
+        (pages_folder / "_static").mkdir(parents=True)
+        (pages_folder / "_static" / "explorer.css").write_text(style_sheet(), encoding="utf-8")
+        subprocess.run([*command, "-c", HERE, source, pages_folder], check=True, env=ENVIRONMENT)
         shutil.copytree(pages_folder, target, dirs_exist_ok=True)
     print(f"Open {target / 'index.html'}")
 

@@ -7,7 +7,7 @@ project = html_title = "Attention heads, one cell at a time"
 extensions = ["myst_nb"]
 html_theme = "furo"
 html_static_path = ["static"]
-html_css_files = ["course.css"]
+html_css_files = ["explorer.css", "course.css"]  # build.py writes the first
 html_js_files = ["course.js"]
 html_copy_source = False
 html_show_sphinx = html_show_copyright = False

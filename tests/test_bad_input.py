@@ -176,7 +176,7 @@ def looked_at(explorer: Explorer) -> None:
             if not isinstance(control.options[-1], tuple)
             else control.options[-1][1]
         )
-        assert set(Tags(explorer.children[-1].value).found) <= OURS
+        assert set(Tags(explorer.html).found) <= OURS
         one_line(repr(explorer))
 
 

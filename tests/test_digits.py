@@ -270,7 +270,7 @@ class TestExplorer:
     def test_the_view_shows_digit_and_weights(self, explorer, num_heads):
         explorer.controls["num_heads"].value = num_heads
         state = explorer.state
-        probabilities, *maps = Tables(explorer._live.value).tables
+        probabilities, *maps = Tables(explorer.html).tables
         assert [row[0]["text"] for row in probabilities if row] == [
             f"{p:.2f}" for p in state["probabilities"]
         ]
@@ -292,7 +292,7 @@ class TestExplorer:
         explorer.controls["image"].value = 0
         state = explorer.state
         assert state["right"] is False
-        assert f"the model says {state['prediction']}<br>✗ wrong, it is a 7" in explorer._live.value
+        assert f"the model says {state['prediction']}<br>✗ wrong, it is a 7" in explorer.html
         assert repr(explorer) == (
             f"Explorer: 4 heads on image 0: the model says {state['prediction']}, wrong, it is a 7"
         )
@@ -306,7 +306,7 @@ class TestExplorer:
 
     def test_the_stored_picture_shows_several_head_counts(self, explorer):
         explorer.controls["image"].value = 2
-        figure = explorer._still(explorer.state)
+        figure = explorer.still()
         titles = [f"H = {h}, head {head}" for h in (1, 4) for head in range(h)]
         assert [axes.get_title() for axes in figure.axes] == titles
         numbers = [text.get_text() for text in figure.axes[2].texts]

@@ -85,7 +85,7 @@ class Tables(HTMLParser):
 
 
 def shown(explorer) -> Tables:
-    return Tables(explorer._live.value)
+    return Tables(explorer.html)
 
 
 class TestFiles:
@@ -310,7 +310,7 @@ class TestExplorer:
     def test_the_stored_picture_shows_the_heads_of_a_layer(self):
         explorer = explore_sentence(SMALL, "a b", layer=1)
         explorer.controls["text"].value = "a b c"
-        figure = explorer._still(explorer.state)
+        figure = explorer.still()
         for head, title in enumerate(figure.alt.split("; layer")):
             explorer.controls["head"].value = head
             assert repr(explorer).removeprefix("Explorer: layer").strip() in title

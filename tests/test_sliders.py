@@ -36,6 +36,8 @@ from course_utils.sliders import (
 )
 from course_utils.sliders.masks import MASKS
 from course_utils.sliders.stills import head_counts_of_still
+from course_utils.sliders.style import style_sheet
+from course_utils.sliders.tables import heat_tables
 
 ODD_TOKENS = [
     "<script>alert(1)</script>",
@@ -142,7 +144,7 @@ class Page(HTMLParser):
 
 
 def page(explorer):
-    return Page(explorer.children[-1].value)
+    return Page(explorer.html)
 
 
 def body(table):
@@ -239,7 +241,7 @@ def test_query_explorer(tokens):
 def test_no_number_is_minus_nothing():
     nearly = torch.tensor([[-1e-4]])
     explorer = explore_query(nearly, torch.ones(1, 1), nearly)
-    assert "-0.00" not in explorer.children[-1].value
+    assert "-0.00" not in explorer.html
     assert "-0.00" not in repr(explorer)
 
 
@@ -484,12 +486,10 @@ def assert_draws_heads(explorer):
 
 def test_a_cell_is_rounded_like_every_other_number():
     value = 0.005  # 0.005 * 100 is 0.5, and 0.5 rounds to 0; but 0.005 prints as 0.01
-    x = torch.zeros(1, 2, 1, dtype=torch.float64)
-    layer = MultiHeadAttention(1, 1).double()
-    explorer = explore_heads(layer, x)
-    explorer.state["weights"] = [[[value, 1 - value]] * 2]
-    explorer.children[-1].value = explorer._view(explorer.state)
-    assert body(heatmap_tables(explorer)[0]) == [["0.01", "0.99"]] * 2
+    (html,) = heat_tables([[[value, 1 - value]] * 2], "ab", "ab", ["head 0"])
+    (table,) = Page(html).tables
+    assert body(table) == [["0.01", "0.99"]] * 2
+    assert [cell["class"] for cell in table["cells"][1][1:]] == ["ac-w1", "ac-w99"]
 
 
 def test_very_many_cells_are_small_maps_with_their_largest_weight_in_words():
@@ -503,7 +503,7 @@ def test_very_many_cells_are_small_maps_with_their_largest_weight_in_words():
             for row in t["cells"][1:]
             for cell in row[1:]
         ]
-        html = explorer.children[-1].value
+        html = explorer.html
         pictures = re.findall(r'alt="map of head (\d+)" src="data:image/png;base64,([^"]+)"', html)
         if h * 14 * 14 <= 1100:
             assert len(titles) == h * 14 * 14
@@ -653,7 +653,7 @@ class TestMasks:
                 f"{sum(map(sum, state['blocked']))} of 16",
                 *two([state["to_padding"], state["to_later"]]),
             ]
-            note = re.search(r"May attend to nothing: (.*?)\. ", explorer.children[-1].value)
+            note = re.search(r"May attend to nothing: (.*?)\. ", explorer.html)
             assert bool(note) == bool(state["blind"])
             if note and len(state["blind"]) < 4:
                 rows = re.findall(r"\(row (\d)\)", note[1])
@@ -719,12 +719,12 @@ def test_every_move_updates_state_and_view(make):
     for control in explorer.controls.values():
         assert isinstance(control, SelectionSlider | Checkbox)
         for position in [*positions(control)][::-1]:
-            before, html = explorer.state, explorer.children[-1].value
+            before, html = explorer.state, explorer.html
             changes = control.value
             put(control, position)
             if control.value != changes:
                 assert explorer.state != before
-                assert explorer.children[-1].value != html or "any_number" in explorer.state
+                assert explorer.html != html or "any_number" in explorer.state
             for name, other in explorer.controls.items():
                 assert explorer.state[name] == other.value
             json.dumps(explorer.state)  # a plain dict
@@ -740,7 +740,7 @@ def test_what_a_notebook_stores(make):
     view = data["application/vnd.jupyter.widget-view+json"]
     assert view["model_id"] == explorer.model_id
     assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG\r\n\x1a\n")
-    assert metadata["image/png"]["alt"] == explorer._still(explorer.state).alt
+    assert metadata["image/png"]["alt"] == explorer.still().alt
     assert data["text/plain"] == repr(explorer)
     for name, control in explorer.controls.items():
         before = repr(explorer)
@@ -759,7 +759,7 @@ def test_what_a_notebook_stores(make):
 
 
 def stored_maps(explorer) -> dict:
-    axes = explorer._still(explorer.state).axes
+    axes = explorer.still().axes
     return {one.get_title().replace("\n", " "): one.images[0].get_array() for one in axes[:8]}
 
 
@@ -806,7 +806,7 @@ def test_the_stop_that_is_shown_stands_in_the_stored_picture():
 )
 def test_several_d_k_stand_in_the_stored_picture(head_dims, chosen):
     explorer = explore_scale(head_dims=head_dims)
-    shown, alt = stored_maps(explorer), explorer._still(explorer.state).alt
+    shown, alt = stored_maps(explorer), explorer.still().alt
     ways = {"not scaled": False, "scaled": True}
     assert list(shown) == [f"d_k = {d}, {way}" for way in ways for d in chosen]
     for title, weights in shown.items():
@@ -819,7 +819,7 @@ def test_several_d_k_stand_in_the_stored_picture(head_dims, chosen):
 
 def test_several_splits_stand_in_the_stored_picture():
     explorer = explore_split(12, num_heads=6)
-    figure = explorer._still(explorer.state)
+    figure = explorer.still()
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [
         f"one token: 12 features, {words}"
@@ -832,7 +832,7 @@ def test_several_splits_stand_in_the_stored_picture():
 def test_every_mask_stands_in_the_stored_picture(length):
     explorer = make_masks()
     explorer.controls["length"].value = length
-    figure, shown = explorer._still(explorer.state), stored_maps(explorer)
+    figure, shown = explorer.still(), stored_maps(explorer)
     masks = ("none", "causal", "padding", "causal + padding")
     assert list(shown) == [f"{mask}, head {head}" for mask in masks for head in (0, 1)]
     for place, title in enumerate(shown):
@@ -909,8 +909,8 @@ def test_slider_names_of_odd_tokens():
 
 
 def test_colours_of_cells():
-    style = make_heads().children[1].value
-    rules = re.findall(r"\.ac-w(\d+)\{background:(#\w{6});color:(#\w{6})\}", style)
+    pattern = r"\.ac-w(\d+) \{ background: (#\w{6}); color: (#\w{6}); \}"
+    rules = re.findall(pattern, style_sheet())
     assert [int(number) for number, _, _ in rules] == list(range(101))
     for _, back, front in rules:
         assert front == text_colour(back)
@@ -1038,4 +1038,4 @@ def test_scores_that_overflow_are_said_in_place():
     explorer = explore_heads(layer, torch.full((1, 3, 8), 1.2e19))
     explorer.controls["num_heads"].value = 1
     assert explorer.state["error"] == "weights of 1 head must be finite numbers, got nan"
-    assert 'role="alert"' in explorer._live.value
+    assert 'role="alert"' in explorer.html

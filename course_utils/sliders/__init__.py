@@ -10,9 +10,11 @@ from course_utils.sliders.query import explore_query
 from course_utils.sliders.scale import explore_scale
 from course_utils.sliders.sentence import explore_sentence
 from course_utils.sliders.split import explore_split
+from course_utils.sliders.views import Views
 
 __all__ = [
     "Explorer",
+    "Views",
     "explore_digits",
     "explore_head_counts",
     "explore_heads",

@@ -1,6 +1,7 @@
 """The controls that explorers share."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import ipywidgets as widgets
 
@@ -66,3 +67,20 @@ def make_text(name: str, value: str) -> widgets.Text:
         style={"description_width": "initial"},
         layout=widgets.Layout(width="98%"),
     )
+
+
+class Stop(NamedTuple):
+    """A place where a control can stand."""
+
+    label: str  # what a slider says there
+    value: object
+
+
+def stops_of(control: widgets.Widget) -> list[Stop]:
+    """The stops of a slider or a switch, in order; none of what is typed."""
+    if isinstance(control, widgets.Checkbox):
+        return [Stop("off", False), Stop("on", True)]
+    if isinstance(control, widgets.SelectionSlider):
+        pairs = (o if isinstance(o, tuple) else (str(o), o) for o in control.options)
+        return [Stop(*pair) for pair in pairs]
+    return []

@@ -1,15 +1,18 @@
-"""What every explorer is made of: the column of controls over a view, and the HTML of the view.
+"""What every explorer is made of: a row of controls over a view.
 
 The view is HTML tables: a thousand cells are redrawn at once, and their numbers stay text.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from html import escape
 
 import ipywidgets as widgets
 
+from course_utils.arguments import require_whole
 from course_utils.heatmaps.figure import CourseFigure
-from course_utils.sliders.tables import style
+from course_utils.sliders.style import style_sheet
+from course_utils.sliders.views import Views, collect_views
 
 
 class Explorer(widgets.VBox):
@@ -24,6 +27,8 @@ class Explorer(widgets.VBox):
         describe: such a dict to one line of text.
         still: such a dict to the figure that is stored with a notebook, for those who cannot move
             the controls: several of their stops side by side. Left out, ``draw``.
+        adjust: for a control that changes what another one offers, its name and a function that
+            makes that change, given the new value. It runs before the view is renewed.
 
     Attributes:
         controls: the widgets by name; ``explorer.controls["num_heads"].value = 4`` moves one.
@@ -40,28 +45,49 @@ class Explorer(widgets.VBox):
         draw: Callable[[dict], CourseFigure],
         describe: Callable[[dict], str],
         still: Callable[[dict], CourseFigure] | None = None,
+        adjust: Mapping[str, Callable[[object], None]] | None = None,
     ) -> None:
         self.controls = dict(controls)
         self._compute, self._view, self._draw, self._describe = compute, view, draw, describe
         self._still = still or draw
+        self._adjust, self._is_adjusting = dict(adjust or {}), False
         self._live = widgets.HTML()
         bar = widgets.HBox(
             list(self.controls.values()), layout=widgets.Layout(flex_flow="row wrap")
         )
-        super().__init__([bar, widgets.HTML(style()), self._live])
-        for control in self.controls.values():
-            control.observe(self._refresh, "value")
+        super().__init__([bar, widgets.HTML(f"<style>{style_sheet()}</style>"), self._live])
+        for name, control in self.controls.items():
+            control.observe(partial(self._on_change, name), "value")
         self._refresh()
 
-    def _refresh(self, _change=None) -> None:
+    def _on_change(self, name: str, change: dict) -> None:
+        if self._is_adjusting:  # the view follows once, when all controls stand where they should
+            return
+        if name in self._adjust:
+            self._is_adjusting = True
+            try:
+                self._adjust[name](change["new"])
+            finally:
+                self._is_adjusting = False
+        self._refresh()
+
+    def _refresh(self) -> None:
         values = {name: control.value for name, control in self.controls.items()}
+        self.state, self._live.value = self._show(values)
+
+    def _show(self, values: dict) -> tuple[dict, str]:
+        """The state for these control values, and its HTML."""
         try:
-            self.state = self._compute(**values)
+            state = self._compute(**values)
         except ValueError as error:
-            self.state = {**values, "error": str(error)}
-            self._live.value = f'<p class="ac-error" role="alert">⚠ {escape(str(error))}</p>'
-        else:
-            self._live.value = self._view(self.state)
+            html = f'<p class="ac-error" role="alert">⚠ {escape(str(error))}</p>'
+            return {**values, "error": str(error)}, html
+        return state, self._view(state)
+
+    @property
+    def html(self) -> str:
+        """The HTML of the view that is shown now, without the style sheet."""
+        return self._live.value
 
     def figure(self) -> CourseFigure:
         """The view as a closed matplotlib figure.
@@ -73,6 +99,45 @@ class Explorer(widgets.VBox):
             raise ValueError(self.state["error"])
         return self._draw(self.state)
 
+    def still(self) -> CourseFigure:
+        """The figure that is stored with a notebook: several stops side by side.
+
+        Where one of the other stops cannot be computed, it is ``figure()``.
+
+        Raises:
+            ValueError: the message in the view, while the controls ask for something impossible.
+        """
+        if "error" in self.state:
+            raise ValueError(self.state["error"])
+        try:
+            return self._still(self.state)
+        except ValueError:  # at another stop than the one that is shown
+            return self.figure()
+
+    def views(self, limit: int) -> Views | None:
+        """Make the views of all stops beforehand; no control moves, and the view stays as it is.
+
+        Sliders and switches are taken through all their combinations. A text stays as it is, and so
+        does a control that changes what another one offers.
+
+        Args:
+            limit: how many characters of HTML the views may have in all.
+
+        Returns:
+            The views; where they are longer than ``limit``, those of the sliders alone, and where
+            these are longer too, or nothing has stops, None. At a stop that cannot be computed, the
+            view says why.
+
+        Raises:
+            ValueError: a limit that is not a whole number of at least 1.
+        """
+        return collect_views(
+            self.controls,
+            lambda **values: self._show(values)[1],
+            fixed=self._adjust,
+            limit=require_whole("limit", limit),
+        )
+
     def __repr__(self) -> str:
         shown = self.state.get("error") or self._describe(self.state)
         return f"Explorer: {shown}"
@@ -82,12 +147,5 @@ class Explorer(widgets.VBox):
         data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
         if "error" in self.state:
             return data, {}
-        try:
-            figure = self._still(self.state)
-        except ValueError:  # at another stop than the one that is shown
-            figure = self.figure()
-        figure_data, metadata = figure._repr_mimebundle_()
+        figure_data, metadata = self.still()._repr_mimebundle_()
         return {**data, "image/png": figure_data["image/png"]}, metadata
-
-
-# --- controls and HTML --------------------------------------------------------------------------

@@ -1,7 +1,4 @@
-"""Live explorers: sliders whose picture follows the hand.
-
-Each function makes an ``Explorer`` (see ``course_utils.explorer``): controls over a live view.
-"""
+"""Cut a layer into another number of heads and see each head's map."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -152,6 +149,3 @@ def explore_heads(
         describe=describe,
         still=still,
     )
-
-
-# --- arguments ----------------------------------------------------------------------------------

@@ -35,9 +35,9 @@ def explore_split(
     slider = head_count_slider(embed_dim, value=num_heads)
     switch = make_switch("allow any number", False)
 
-    def offer(change) -> None:
+    def offer(any_number: bool) -> None:
         wanted, value = range(1, embed_dim + 1), slider.value
-        if not change["new"]:
+        if not any_number:
             wanted = divisors(embed_dim)
             value = max(h for h in wanted if h <= value)
         slider.options = list(wanted)  # moves the slider to the first of them
@@ -72,7 +72,7 @@ def explore_split(
             "every shape on the way", ["step", "axes", "shape"], shapes
         )
 
-    explorer = Explorer(
+    return Explorer(
         {"num_heads": slider, "any_number": switch},
         compute=compute,
         view=view,
@@ -81,9 +81,8 @@ def explore_split(
         still=lambda state: plot_head_split(
             embed_dim, sorted({*divisors(embed_dim)[:3], state["num_heads"]})
         ),
+        adjust={"any_number": offer},
     )
-    switch.observe(offer, "value")
-    return explorer
 
 
 def _split_strip(features: list[list[int]], caption: str) -> str:

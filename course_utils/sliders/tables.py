@@ -9,58 +9,10 @@ from html import escape
 import numpy as np
 from PIL import Image
 
-from course_utils.heatmaps.colours import HEAD_TINTS, ramp, shade_of
+from course_utils.heatmaps.colours import ramp, shade_of
 from course_utils.heatmaps.texts import display_token, two_decimals, visible_token
 
 MAX_NUMBERS = 1100  # above that, numbers in all cells would slow each move down to 0.1 s and more
-
-
-@cache
-def style() -> str:
-    """The style sheet of all views, as an HTML element."""
-    colours = "".join(
-        f".ac-w{i}{{background:{back};color:{text}}}" for i, (back, text) in enumerate(ramp(101))
-    )
-    tints = "".join(
-        f".ac-h{i}{{background:{tint};color:#000}}" for i, tint in enumerate(HEAD_TINTS)
-    )
-    return f"""<style>
-.ac-names .widget-readout,.ac-numbers .widget-readout{{min-width:0;max-width:none;margin-left:8px;
-text-align:left;overflow:visible}}
-.ac-names .widget-readout{{flex:0 0 9em}}
-.ac-numbers .widget-readout{{flex:0 0 2.5em}}
-.ac-view{{display:flex;flex-wrap:wrap;gap:12px 20px;align-items:flex-start}}
-.ac{{border-collapse:collapse;font:12px/1.5 var(--jp-ui-font-family,sans-serif);
-font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color1,#000);margin:4px 0}}
-.ac caption{{caption-side:top;text-align:left;font-weight:600;padding:2px 0}}
-.ac th{{font-weight:400;padding:1px 6px;text-align:right;white-space:nowrap}}
-.ac thead th,.ac tfoot td,.ac tfoot th{{font-weight:600}}
-.ac td{{padding:1px 5px;white-space:nowrap}}
-.ac-small{{margin:0;min-width:10em}}
-.ac-small img{{image-rendering:pixelated}}
-.ac-box{{content-visibility:auto;flex:none}}
-.ac-map td{{width:2.9em;padding:2px 0;text-align:center}}
-.ac-map thead th{{padding:1px 3px;text-align:center}}
-.ac-map thead th:first-child{{white-space:normal}}
-.ac-map td.ac-blocked{{color:#333;
-background:#ececec repeating-linear-gradient(45deg,transparent 0 4px,#c4c4c4 4px 5px)}}
-.ac-upright td{{width:2.4em}}
-.ac-upright thead th:not(:first-child){{writing-mode:vertical-rl;text-orientation:sideways;
-padding:3px 0;text-align:right;vertical-align:bottom}}
-.ac-strip td{{border:1px solid #555;padding:2px 0;min-width:12px;text-align:center}}
-.ac-digit td{{position:relative;width:24px;height:24px;padding:0;border:0}}
-.ac-digit .ac-top{{border-top:1px solid #777}}
-.ac-digit .ac-left{{border-left:1px solid #777}}
-.ac-digit tbody{{border:1px solid #777}}
-.ac-digit span{{position:absolute;z-index:1;transform:translate(-50%,-50%);padding:0 3px;
-border-radius:3px;font-size:11px;line-height:15px}}
-.ac-digit .ac-low{{background:#ffffffbf;color:#000}}
-.ac-num{{text-align:right}}
-.ac-bar{{display:inline-block;height:.8em;background:#2a788e;vertical-align:-.05em}}
-.ac-error{{border-left:4px solid #b3261e;padding:6px 12px;font-weight:600;
-color:var(--jp-ui-font-color1,#000)}}
-.ac-note{{flex:1 0 100%;margin:4px 0;color:var(--jp-ui-font-color1,#000)}}
-{colours}{tints}</style>"""
 
 
 @lru_cache(maxsize=4096)

@@ -42,8 +42,8 @@ def test_explorers_are_found_in_a_lesson_that_was_run_twice(tmp_path, monkeypatc
         nbformat.v4.new_code_cell("explorer", execution_count=32, outputs=[picture]),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "lesson.ipynb")
-    found = {"controls": [], "views": {"": "<p>view</p>"}, "others": []}
-    live = {"style": "", "explorers": {"2": found}}  # it is the second cell that runs
+    found = {"controls": [], "views": {"": "<p>view</p>"}, "left_out": []}
+    live = {"2": found}  # it is the second cell that runs
     monkeypatch.setattr(build, "views_of", lambda path: live)
     (pages := tmp_path / "pages").mkdir()
     build.prepare(tmp_path / "lesson.ipynb", pages)
