@@ -1,7 +1,7 @@
 """A class's gain: what learners knew before the course and after it, from their score files.
 
 ``make gain SCORES=folder`` reads every CSV file in the folder, one for each learner, as the quizzes
-write them (see ``course_utils.questions``). It prints a table and writes a picture.
+write them (see ``course_utils.questions.scores``). It prints a table and writes a picture.
 """
 
 import csv
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils.heatmaps.figure import CourseFigure
-from course_utils.questions import letters_of, read_score_file
+from course_utils.questions.bank import letters_of
+from course_utils.questions.scores import read_score_file
 
 TESTS = ("pre-test", "post-test")
 

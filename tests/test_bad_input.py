@@ -39,7 +39,9 @@ from course_utils.heatmaps import (
 )
 from course_utils.heatmaps.texts import visible_token
 from course_utils.jupyter.progress import progress
-from course_utils.questions import letters_of, predict, quiz, read_number, read_shape
+from course_utils.questions import predict, quiz
+from course_utils.questions.bank import letters_of
+from course_utils.questions.reading import read_number, read_shape
 from course_utils.sliders import (
     Explorer,
     explore_head_counts,
@@ -437,7 +439,7 @@ def test_whatever_is_answered(question, value):
         asked.answer(value)
     except ValueError as error:
         clear(str(error), {"value": value})
-    said = asked._feedback.value
+    said = asked.feedback.value
     assert set(Tags(said).found) <= {"div", "p", "code"}
     assert len(said) < 1000
     if asked.state["right"] and question != "l3-explore":

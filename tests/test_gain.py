@@ -6,7 +6,8 @@ import re
 import pytest
 
 from course_utils.gain import Learner, main, plot_gain, read_scores
-from course_utils.questions import letters_of, quiz
+from course_utils.questions import quiz
+from course_utils.questions.bank import letters_of
 
 HEADER = "when,quiz,right,of,answers\n"
 
