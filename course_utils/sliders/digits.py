@@ -2,6 +2,8 @@
 
 import reprlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,9 +20,11 @@ from course_utils.sliders.explorer import Explorer
 from course_utils.sliders.stills import head_counts_of_still, maps_side_by_side
 from course_utils.sliders.tables import html_table, side_by_side, weight_bar
 
+Models = Mapping[int, Callable[[Tensor], tuple[Tensor, Tensor]]]
+
 
 def explore_digits(
-    models: Mapping[int, Callable[[Tensor], tuple[Tensor, Tensor]]],
+    models: Models,
     images: Tensor,
     labels: Tensor,
     *,
@@ -36,9 +40,10 @@ def explore_digits(
         num_heads: where the slider stands at first; left out, at the first model.
 
     Returns:
-        An explorer with the controls ``num_heads`` and ``image`` (a position); its state holds
-        ``weights`` (nested lists, (H, 4, 4)), ``cls_weights`` (what [CLS] gives to itself, one a
-        head), ``pixels`` (8, 8), ``label``, ``prediction``, ``probabilities`` (ten) and ``right``.
+        An explorer with the controls ``num_heads`` and ``image`` (a position). Its state holds
+        ``weights`` (nested lists, (H, 4, 4)), ``cls_weights`` (what [CLS] gives to itself, one
+        number per head), ``pixels`` (8, 8), ``label``, ``prediction``, ``probabilities`` (ten) and
+        ``right``.
 
     Raises:
         ValueError: no model, images and labels that do not fit, a num_heads without model, or a
@@ -47,58 +52,95 @@ def explore_digits(
     if not isinstance(models, Mapping) or not models:
         raise ValueError("models must be a dict from head count to model, with at least one")
     models = {require_whole("a key of models", count): model for count, model in models.items()}
+    _require_images(images)
+    labels = _require_labels(labels, len(images))
+    first = next(iter(models)) if num_heads is None else require_whole("num_heads", num_heads)
+    if first not in models:
+        raise ValueError(f"num_heads={first} has no model; there are {', '.join(map(str, models))}")
+    images = images.clone()
+    shown = _Digits(images, labels, {h: _ask(h, model, images) for h, model in models.items()})
+    stops = [(f"{i}: {_named(label)}", i) for i, label in enumerate(labels)]
+    return Explorer(
+        {
+            "num_heads": make_slider("heads H", list(models), first),
+            "image": make_slider("image", stops, 0),
+        },
+        compute=shown.compute,
+        view=shown.view,
+        draw=shown.draw,
+        describe=shown.describe,
+        still=shown.still,
+    )
+
+
+def _require_images(images: Tensor) -> None:
     require_rank("images", images, "(M, 8, 8)", 3)
     if len(images) == 0 or images.shape[1:] != (8, 8):
         raise ValueError(f"images must be (M, 8, 8) with M at least 1, got {tuple(images.shape)}")
     if not np.isfinite(require_numbers("images", images, "ink from 0 to 1")).all():
         raise ValueError("images must be finite, ink from 0 to 1; got NaN or infinity")
-    labels = require_numbers("labels", labels, "one digit an image")
-    if labels.shape != images.shape[:1] or not np.isin(labels, range(10)).all():
+
+
+def _require_labels(labels: Tensor, wanted: int) -> list[int]:
+    labels = require_numbers("labels", labels, "one digit per image")
+    if labels.shape != (wanted,) or not np.isin(labels, range(10)).all():
         raise ValueError(
-            f"labels must be one digit an image, from 0 to 9; got {labels.size} for {len(images)}: "
+            f"labels must be one digit per image, from 0 to 9; got {labels.size} for {wanted}: "
             f"{reprlib.repr(labels.tolist())}"
         )
-    labels = labels.astype(int).tolist()
-    first = next(iter(models)) if num_heads is None else require_whole("num_heads", num_heads)
-    if first not in models:
-        raise ValueError(f"num_heads={first} has no model; there are {', '.join(map(str, models))}")
-    images = images.clone()
-    shown = {}
-    with torch.no_grad():
-        for count, model in models.items():
-            scores, weights = model(cut_into_patches(images, 2))
-            if (
-                scores.shape != (len(images), 10)
-                or weights.shape[:2] != (len(images), count)
-                or weights.shape[3:] != (17,)
-            ):
-                raise ValueError(
-                    f"models[{count}] must return scores ({len(images)}, 10) and weights "
-                    f"({len(images)}, {count}, L_q, 17); got {tuple(scores.shape)} and "
-                    f"{tuple(weights.shape)}"
-                )
-            if not (scores.isfinite().all() and ((weights >= 0) & (weights <= 1 + 1e-6)).all()):
-                raise ValueError(
-                    f"models[{count}] must return finite scores, and weights from 0 to 1"
-                )
-            shown[count] = torch.softmax(scores, -1), cls_maps(weights), weights[:, :, 0, 0]
+    return labels.astype(int).tolist()
 
-    def compute(num_heads: int, image: int) -> dict:
-        probabilities, maps, own = (x[image] for x in shown[num_heads])
+
+class _Answer(NamedTuple):
+    """What a model says about all images, and where its [CLS] looks."""
+
+    probabilities: Tensor  # (M, 10)
+    maps: Tensor  # (M, H, 4, 4), weights of the patches
+    cls_weights: Tensor  # (M, H), what [CLS] gives to itself
+
+
+def _ask(count: int, model: Callable[[Tensor], tuple[Tensor, Tensor]], images: Tensor) -> _Answer:
+    with torch.no_grad():
+        scores, weights = model(cut_into_patches(images, 2))
+    if (
+        scores.shape != (len(images), 10)
+        or weights.shape[:2] != (len(images), count)
+        or weights.shape[3:] != (17,)
+    ):
+        raise ValueError(
+            f"models[{count}] must return scores ({len(images)}, 10) and weights "
+            f"({len(images)}, {count}, L_q, 17); got {tuple(scores.shape)} and "
+            f"{tuple(weights.shape)}"
+        )
+    if not (scores.isfinite().all() and ((weights >= 0) & (weights <= 1 + 1e-6)).all()):
+        raise ValueError(f"models[{count}] must return finite scores, and weights from 0 to 1")
+    return _Answer(torch.softmax(scores, -1), cls_maps(weights), weights[:, :, 0, 0])
+
+
+@dataclass(frozen=True)
+class _Digits:
+    """Images, and what a model of each head count says about them."""
+
+    images: Tensor  # (M, 8, 8)
+    labels: list[int]
+    answers: dict[int, _Answer]  # by head count
+
+    def compute(self, num_heads: int, image: int) -> dict:
+        probabilities, maps, cls_weights = (x[image] for x in self.answers[num_heads])
         prediction = int(probabilities.argmax())
         return {
             "num_heads": num_heads,
             "image": image,
-            "label": labels[image],
+            "label": self.labels[image],
             "prediction": prediction,
-            "right": prediction == labels[image],
+            "right": prediction == self.labels[image],
             "probabilities": probabilities.tolist(),
             "weights": maps.tolist(),
-            "cls_weights": own.tolist(),
-            "pixels": images[image].tolist(),
+            "cls_weights": cls_weights.tolist(),
+            "pixels": self.images[image].tolist(),
         }
 
-    def view(state: dict) -> str:
+    def view(self, state: dict) -> str:
         verdict = "✓ right" if state["right"] else f"✗ wrong, it is {_named(state['label'])}"
         rows = [[str(d), weight_bar(p)] for d, p in enumerate(state["probabilities"])]
         return side_by_side(
@@ -113,35 +155,22 @@ def explore_digits(
             ),
         )
 
-    def describe(state: dict) -> str:
+    def draw(self, state: dict) -> CourseFigure:
+        return plot_over_digit(state["pixels"], state["weights"], alt=self.describe(state))
+
+    def describe(self, state: dict) -> str:
         # No weights here: what was trained differs a little from machine to machine.
         verdict = "right" if state["right"] else f"wrong, it is {_named(state['label'])}"
         heads = count_of(state["num_heads"], "head")
         return f"{heads} on image {state['image']}: the model says {state['prediction']}, {verdict}"
 
-    def draw(state: dict) -> CourseFigure:
-        return plot_over_digit(state["pixels"], state["weights"], alt=describe(state))
-
-    def still(state: dict) -> CourseFigure:
+    def still(self, state: dict) -> CourseFigure:
         """The image in the smallest head counts."""
-        counts = head_counts_of_still(models, state["num_heads"])
-        states = [compute(count, state["image"]) for count in counts]
+        counts = head_counts_of_still(self.answers, state["num_heads"])
+        states = [self.compute(count, state["image"]) for count in counts]
         maps, names = maps_side_by_side(states)
-        alt = "; ".join(map(describe, states))
+        alt = "; ".join(map(self.describe, states))
         return plot_over_digit(state["pixels"], maps, titles=names, alt=alt)
-
-    names = [(f"{i}: {_named(label)}", i) for i, label in enumerate(labels)]
-    return Explorer(
-        {
-            "num_heads": make_slider("heads H", list(models), first),
-            "image": make_slider("image", names, 0),
-        },
-        compute=compute,
-        view=view,
-        draw=draw,
-        describe=describe,
-        still=still,
-    )
 
 
 def _named(digit: int) -> str:

@@ -2,8 +2,10 @@
 
 import reprlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
+import numpy as np
 from torch import Tensor
 
 from course_utils.arguments import (
@@ -22,6 +24,8 @@ from course_utils.sliders.controls import make_slider
 from course_utils.sliders.explorer import Explorer
 from course_utils.sliders.tables import facts_table, heat_tables, html_table, side_by_side
 
+_Measured = dict[str, dict[int, np.ndarray]]  # by task and head count
+
 
 def explore_head_counts(
     accuracies: Mapping[str, Mapping[int, Sequence[float]]],
@@ -34,14 +38,15 @@ def explore_head_counts(
 
     Args:
         accuracies: task to head count to one accuracy from 0 to 1 for each seed.
-        maps: task to head count to what one query gives each key, (S, H, L): every seed's heads.
+        maps: task to head count to the weights that one query gives to the keys, (S, H, L): the
+            heads of all S seeds.
         embed_dim: D; every head count must divide it.
         keys: task to L names; left out, the positions.
 
     Returns:
         An explorer with the controls ``num_heads`` (the head counts that were trained) and
-        ``seed``; its state holds ``head_dim``, ``rank_bound`` (of a head's QKᵀ), ``stored_weights``
-        (of one sample and query, H·L, by task), ``accuracies`` (task to one number a seed) and
+        ``seed``. Its state holds ``head_dim``, ``rank_bound`` (of a head's QKᵀ), ``stored_weights``
+        (of one sample and query, H·L, by task), ``accuracies`` (task to one number per seed) and
         ``maps`` (task to (H, L), of the seed chosen).
 
     Raises:
@@ -49,16 +54,40 @@ def explore_head_counts(
             head count that does not divide embed_dim, or accuracies and maps of another shape.
     """
     embed_dim = require_whole("embed_dim", embed_dim)
+    counts = _require_tasks(accuracies, maps)
+    if keys is not None and not isinstance(keys, Mapping):
+        raise ValueError(f"keys must be a dict, task to names, got {reprlib.repr(keys)}")
+    for num_heads in counts:
+        require_num_heads(embed_dim, num_heads)
+    accuracies = _require_accuracies(accuracies, counts)
+    seeds = len(next(iter(accuracies.values()))[counts[0]])
+    maps = _require_maps(maps, counts, seeds)
+    names = {
+        task: names_or_numbers((keys or {}).get(task), own[counts[0]].shape[-1], f"keys[{task!r}]")
+        for task, own in maps.items()
+    }
+    shown = _HeadCounts(embed_dim, counts, seeds, accuracies, maps, names)
+    return Explorer(
+        {
+            "num_heads": make_slider("heads H", counts, counts[0]),
+            "seed": make_slider("seed", range(seeds), 0),
+        },
+        compute=shown.compute,
+        view=shown.view,
+        draw=shown.draw,
+        describe=shown.describe,
+    )
+
+
+def _require_tasks(accuracies: Mapping, maps: Mapping) -> list[int]:
+    """Return the head counts, which must be the same for every task in both."""
     for name, given in (("accuracies", accuracies), ("maps", maps)):
-        if (
-            not isinstance(given, Mapping)
-            or not given
-            or not all(isinstance(by_count, Mapping) and by_count for by_count in given.values())
-        ):
+        if not _is_filled(given) or not all(map(_is_filled, given.values())):
             raise ValueError(
-                f"{name} must hold at least one task, and for it one head count or more"
+                f"{name} must hold at least one task, and each task at least one head count"
             )
-        counts = list(next(iter(accuracies.values())))
+    counts = list(next(iter(accuracies.values())))
+    for name, given in (("accuracies", accuracies), ("maps", maps)):
         if list(given) != list(accuracies):
             raise ValueError(f"{name} must have the tasks {list(accuracies)}, got {list(given)}")
         for task, by_count in given.items():
@@ -67,121 +96,127 @@ def explore_head_counts(
                 raise ValueError(
                     f"{name}[{task!r}] must have the head counts {counts}, got {list(by_count)}"
                 )
-    if keys is not None and not isinstance(keys, Mapping):
-        raise ValueError(f"keys must be a dict, task to names, got {reprlib.repr(keys)}")
-    for num_heads in counts:
-        require_num_heads(embed_dim, num_heads)
-    accuracies = {
-        task: {
-            h: require_numbers(f"accuracies[{task!r}][{h}]", by_count[h], "one a seed")
-            for h in counts
-        }
-        for task, by_count in accuracies.items()
-    }
-    maps = {
-        task: {h: require_weights(by_count[h], "(S, H, L)", f"maps[{task!r}][{h}]") for h in counts}
-        for task, by_count in maps.items()
-    }
-    seeds = max(1, next(iter(accuracies.values()))[counts[0]].size)
-    names = {}
-    for task in accuracies:
-        length = maps[task][counts[0]].shape[-1]
-        names[task] = names_or_numbers((keys or {}).get(task), length, f"keys[{task!r}]")
+    return counts
+
+
+def _is_filled(given: object) -> bool:
+    return isinstance(given, Mapping) and len(given) > 0
+
+
+def _require_accuracies(accuracies: Mapping, counts: Sequence[int]) -> _Measured:
+    """Return accuracies as arrays (S,), if each has as many seeds as the first one."""
+    seeds, checked = None, {}
+    for task, by_count in accuracies.items():
+        checked[task] = {}
         for h in counts:
-            own = accuracies[task][h]
+            name = f"accuracies[{task!r}][{h}]"
+            own = require_numbers(name, by_count[h], "one per seed")
+            seeds = seeds or max(1, own.size)
             if own.shape != (seeds,) or not ((own >= 0) & (own <= 1)).all():
                 raise ValueError(
-                    f"accuracies[{task!r}][{h}] must be {seeds} numbers from 0 to 1, one a seed; "
+                    f"{name} must be {seeds} numbers from 0 to 1, one per seed; "
                     f"got {reprlib.repr(own.tolist())}"
                 )
-            if maps[task][h].shape != (seeds, h, length):
+            checked[task][h] = own
+    return checked
+
+
+def _require_maps(maps: Mapping, counts: Sequence[int], seeds: int) -> _Measured:
+    """Return maps as arrays (S, H, L), if each task has one L."""
+    checked = {}
+    for task, by_count in maps.items():
+        length, checked[task] = None, {}
+        for h in counts:
+            name = f"maps[{task!r}][{h}]"
+            own = require_weights(by_count[h], "(S, H, L)", name)
+            length = length or own.shape[-1]
+            if own.shape != (seeds, h, length):
                 raise ValueError(
-                    f"maps[{task!r}][{h}] must be (S, H, L) = {(seeds, h, length)}, "
-                    f"got shape {maps[task][h].shape}"
+                    f"{name} must be (S, H, L) = {(seeds, h, length)}, got shape {own.shape}"
                 )
-    accuracies, maps = (
-        {task: {h: by_count[h].tolist() for h in counts} for task, by_count in given.items()}
-        for given in (accuracies, maps)
-    )
+            checked[task][h] = own
+    return checked
 
-    shown = {task: visible_token(task) for task in accuracies}
 
-    def compute(num_heads: int, seed: int) -> dict:
+@dataclass(frozen=True)
+class _HeadCounts:
+    """What was measured on layers of one width, by task and head count."""
+
+    embed_dim: int
+    counts: list[int]  # the head counts that were trained
+    seeds: int  # how many
+    accuracies: _Measured  # (S,)
+    maps: _Measured  # (S, H, L)
+    names: dict[str, list[str]]  # of the L keys
+
+    def compute(self, num_heads: int, seed: int) -> dict:
+        head_dim = self.embed_dim // num_heads
         return {
             "num_heads": num_heads,
             "seed": seed,
-            "head_dim": embed_dim // num_heads,
-            "rank_bound": embed_dim // num_heads,
-            "stored_weights": {task: num_heads * len(names[task]) for task in maps},
-            "accuracies": {task: accuracies[task][num_heads] for task in accuracies},
-            "maps": {task: maps[task][num_heads][seed] for task in maps},
+            "head_dim": head_dim,
+            "rank_bound": head_dim,
+            "stored_weights": {task: num_heads * len(keys) for task, keys in self.names.items()},
+            "accuracies": {task: own[num_heads].tolist() for task, own in self.accuracies.items()},
+            "maps": {task: own[num_heads][seed].tolist() for task, own in self.maps.items()},
         }
 
-    def view(state: dict) -> str:
-        heads = [f"head {head}" for head in range(state["num_heads"])]
-        facts = [
-            [
-                "width of a head, d_h",
-                f"{embed_dim} / {state['num_heads']} = {state['head_dim']}",
-            ],
-            ["rank of a head's QKᵀ", f"at most {state['rank_bound']}"],
-            *(
-                [
-                    f"stored weights, {escape(shown[task])}",
-                    f"{state['num_heads']} · {len(names[task])} = {n}",
-                ]
-                for task, n in state["stored_weights"].items()
-            ),
-        ]
-        table = [
-            [
-                escape(shown[task]),
-                *map(two_decimals, (*all_seeds, sum(all_seeds) / seeds)),
-                f"{min(all_seeds):.2f} to {max(all_seeds):.2f}",
-            ]
-            for task, all_seeds in state["accuracies"].items()
-        ]
-        head = ["", *(f"seed {seed}" for seed in range(seeds)), "mean", "spread"]
+    def view(self, state: dict) -> str:
+        head = ["", *(f"seed {seed}" for seed in range(self.seeds)), "mean", "spread"]
         return side_by_side(
-            facts_table("the layer", facts), html_table("accuracy", head, table)
+            facts_table("the layer", self.facts(state)),
+            html_table("accuracy", head, self.accuracy_rows(state)),
         ) + side_by_side(
             *(
-                part
-                for task, rows in state["maps"].items()
-                for part in heat_tables(
-                    [rows],
-                    heads,
-                    names[task],
-                    [f"{shown[task]}, seed {state['seed']}: where each head looks"],
+                table
+                for task, weights in state["maps"].items()
+                for table in heat_tables(
+                    [weights],
+                    [f"head {head}" for head in range(state["num_heads"])],
+                    self.names[task],
+                    [f"{visible_token(task)}, seed {state['seed']}: where each head looks"],
                     corner="head ↓ key →",
                 )
             )
         )
 
-    def draw(state: dict) -> CourseFigure:
+    def facts(self, state: dict) -> list[list[str]]:
+        num_heads, head_dim = state["num_heads"], state["head_dim"]
+        return [
+            ["width of a head, d_h", f"{self.embed_dim} / {num_heads} = {head_dim}"],
+            ["rank of a head's QKᵀ", f"at most {state['rank_bound']}"],
+            *(
+                [
+                    f"stored weights, {escape(visible_token(task))}",
+                    f"{num_heads} · {len(self.names[task])} = {stored}",
+                ]
+                for task, stored in state["stored_weights"].items()
+            ),
+        ]
+
+    def accuracy_rows(self, state: dict) -> list[list[str]]:
+        return [
+            [
+                escape(visible_token(task)),
+                *map(two_decimals, (*own, sum(own) / self.seeds)),
+                f"{min(own):.2f} to {max(own):.2f}",
+            ]
+            for task, own in state["accuracies"].items()
+        ]
+
+    def draw(self, state: dict) -> CourseFigure:
         return plot_spread(
-            counts,
-            {task: [by_count[h] for h in counts] for task, by_count in accuracies.items()},
+            self.counts,
+            {task: list(by_count.values()) for task, by_count in self.accuracies.items()},
             x_label="heads H",
             y_label="accuracy",
-            title=f"{seeds} seeds each, D = {embed_dim}",
+            title=f"{self.seeds} seeds each, D = {self.embed_dim}",
             marked=state["num_heads"],
         )
 
-    def describe(state: dict) -> str:
+    def describe(self, state: dict) -> str:
         return (
             f"H = {state['num_heads']}, d_h = {state['head_dim']}, rank of QKᵀ at most "
-            f"{state['rank_bound']}; accuracies and maps for {', '.join(shown.values())}, "
-            f"{count_of(seeds, 'seed')} each"
+            f"{state['rank_bound']}; accuracies and maps for "
+            f"{', '.join(map(visible_token, self.names))}, {count_of(self.seeds, 'seed')} each"
         )
-
-    return Explorer(
-        {
-            "num_heads": make_slider("heads H", counts, counts[0]),
-            "seed": make_slider("seed", range(seeds), 0),
-        },
-        compute=compute,
-        view=view,
-        draw=draw,
-        describe=describe,
-    )

@@ -1,6 +1,7 @@
 """Choose a mask and see who may look at whom."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -43,7 +44,7 @@ def explore_masks(
 
     Returns:
         An explorer with the controls ``mask``, ``length`` (L - 2 at first), ``inverted`` (the
-        mask is handed over as True = blocked) and ``averaged``; its state holds ``weights``
+        mask is handed over as True = blocked) and ``averaged``. Its state holds ``weights``
         (nested lists, (H, L, L), or (1, L, L) when averaged), ``row_sums`` ((H, L) or (1, L)),
         ``blocked`` ((L, L), as the layer reads the mask), ``sees`` (how many keys each query may
         attend to), ``blind`` (queries that may attend to nothing), and ``to_padding`` and
@@ -57,23 +58,47 @@ def explore_masks(
     if len(x) != 1:
         raise ValueError(f"x must be one sentence, (1, L, D); got shape {tuple(x.shape)}")
     _, num_heads, seq_len, _ = weights.shape
-    names = names_or_numbers(tokens, seq_len)
-    place = torch.arange(seq_len)
-    earlier = place[:, None] >= place  # (query, key): the token itself, and those before
+    shown = _Masks(layer, x, names_or_numbers(tokens, seq_len), num_heads)
+    return Explorer(
+        {
+            "mask": make_slider("mask", [(name, name) for name in MASKS], MASKS[0]),
+            "length": make_slider("real tokens", range(seq_len + 1), max(seq_len - 2, 1)),
+            "inverted": make_switch("built as True = blocked", False),
+            "averaged": make_switch("average over heads", False),
+        },
+        compute=shown.compute,
+        view=shown.view,
+        draw=shown.draw,
+        describe=shown.describe,
+        still=shown.still,
+    )
 
-    def compute(mask: str, length: int, inverted: bool, averaged: bool) -> dict:
-        real = place < length  # (token,)
-        attend = torch.ones(seq_len, seq_len, dtype=torch.bool)
+
+@dataclass(frozen=True)
+class _Masks:
+    """A layer and one sentence, over which masks are laid."""
+
+    layer: MultiHeadAttention
+    x: Tensor  # (1, L, D)
+    names: list[str]  # one per token
+    num_heads: int
+
+    def attend(self, mask: str, length: int, inverted: bool) -> Tensor:
+        """The mask as the layer reads it, (L, L), True = may attend."""
+        position = torch.arange(len(self.names))
+        attend = torch.ones(len(position), len(position), dtype=torch.bool)
         if "causal" in mask:
-            attend &= earlier
+            attend &= position[:, None] >= position  # the token itself, and those before it
         if "padding" in mask:
-            attend &= real
-        if inverted and mask != "none":
-            attend = ~attend
-        padded = x.clone()
+            attend &= position < length
+        return ~attend if inverted and mask != "none" else attend
+
+    def compute(self, mask: str, length: int, inverted: bool, averaged: bool) -> dict:
+        attend = self.attend(mask, length, inverted)
+        padded = self.x.clone()
         padded[:, length:] = 0
         with torch.no_grad():
-            _, weights = layer(padded, mask=attend)  # (1, H, L, L)
+            _, weights = self.layer(padded, mask=attend)  # (1, H, L, L)
         require_finite("weights", weights)  # scores may overflow
         mean = weights[0].mean(dim=0)[:length]  # (real query, key)
         weights = weights.mean(dim=1) if averaged else weights[0]
@@ -87,104 +112,95 @@ def explore_masks(
             "row_sums": weights.sum(-1).tolist(),
             "blocked": (~attend).tolist(),
             "sees": sees.tolist(),
-            "blind": place[sees == 0].tolist(),
+            "blind": (sees == 0).nonzero().flatten().tolist(),
             "to_padding": mean[:, length:].sum().item() / max(length, 1),
             "to_later": mean[:, :length].triu(1).sum().item() / max(length, 1),
         }
 
-    def shown_tokens(state: dict) -> list[str]:
-        return names[: state["length"]] + ["pad"] * (seq_len - state["length"])
+    def tokens(self, state: dict) -> list[str]:
+        """The names as they are shown: padding has lost its own."""
+        return self.names[: state["length"]] + ["pad"] * (len(self.names) - state["length"])
 
-    def titles(state: dict) -> list[str]:
-        return head_titles(num_heads, state["averaged"])
+    def titles(self, state: dict) -> list[str]:
+        return head_titles(self.num_heads, state["averaged"])
 
-    def blind_rows(state: dict, name: Callable[[str], str]) -> str:
-        if len(state["blind"]) == seq_len:
+    def blocked_cells(self, state: dict) -> str:
+        return f"{sum(map(sum, state['blocked']))} of {len(self.names) ** 2}"
+
+    def blind_rows(self, state: dict, name: Callable[[str], str]) -> str:
+        if len(state["blind"]) == len(self.names):
             return "all rows"
-        tokens = shown_tokens(state)
+        tokens = self.tokens(state)
         return ", ".join(f"{name(tokens[i])} (row {i})" for i in state["blind"])
 
-    def view(state: dict) -> str:
-        tokens = shown_tokens(state)
-        facts = [
-            [
-                "the mask was built as",
-                "True = blocked" if state["inverted"] else "True = may attend",
-            ],
-            ["the layer reads it as", "True = may attend"],
-            ["blocked cells, ×", f"{sum(map(sum, state['blocked']))} of {seq_len**2}"],
-            ["share of real tokens' weight on padding", two_decimals(state["to_padding"])],
-            ["share on later tokens", two_decimals(state["to_later"])],
-        ]
-        sums = [
-            [
-                token_html(token),
-                f"{sees} of {seq_len}" if sees else "⚠ nothing",
-                *map(two_decimals, row_sums),
-            ]
-            for token, sees, row_sums in zip(
-                tokens, state["sees"], zip(*state["row_sums"], strict=True), strict=True
-            )
-        ]
-        blind = ""
+    def view(self, state: dict) -> str:
+        tokens, titles = self.tokens(state), self.titles(state)
+        note = ""
         if state["blind"]:
-            blind = (
-                f'<p class="ac-note">⚠ May attend to nothing: {blind_rows(state, token_html)}. '
-                "Weights 0 here, as this course defines it; NaN from nn.MultiheadAttention with "
+            note = (
+                f'<p class="ac-note">⚠ May attend to nothing: {self.blind_rows(state, token_html)}'
+                ". Weights 0 here, as this course defines it; NaN from nn.MultiheadAttention with "
                 "need_weights=True.</p>"
             )
         return (
             side_by_side(
-                *heat_tables(
-                    state["weights"], tokens, tokens, titles(state), blocked=state["blocked"]
-                ),
-                html_table("rows sum to", ["query", "may see", *titles(state)], sums),
-                facts_table("what the mask does", facts),
+                *heat_tables(state["weights"], tokens, tokens, titles, blocked=state["blocked"]),
+                html_table("rows sum to", ["query", "may see", *titles], self.sums(state)),
+                facts_table("what the mask does", self.facts(state)),
             )
-            + blind
+            + note
         )
 
-    def draw(state: dict) -> CourseFigure:
-        tokens = shown_tokens(state)
+    def sums(self, state: dict) -> list[list[str]]:
+        """For each query: its name, how many keys it may see, and the sum of its row per map."""
+        row_sums = zip(*state["row_sums"], strict=True)
+        return [
+            [
+                token_html(token),
+                f"{sees} of {len(self.names)}" if sees else "⚠ nothing",
+                *map(two_decimals, own),
+            ]
+            for token, sees, own in zip(self.tokens(state), state["sees"], row_sums, strict=True)
+        ]
+
+    def facts(self, state: dict) -> list[list[str]]:
+        built_as = "True = blocked" if state["inverted"] else "True = may attend"
+        return [
+            ["the mask was built as", built_as],
+            ["the layer reads it as", "True = may attend"],
+            ["blocked cells, ×", self.blocked_cells(state)],
+            ["share of real tokens' weight on padding", two_decimals(state["to_padding"])],
+            ["share on later tokens", two_decimals(state["to_later"])],
+        ]
+
+    def draw(self, state: dict) -> CourseFigure:
         return plot_heads(
-            state["weights"], query_tokens=tokens, titles=titles(state), blocked=state["blocked"]
+            state["weights"],
+            query_tokens=self.tokens(state),
+            titles=self.titles(state),
+            blocked=state["blocked"],
         )
 
-    def describe(state: dict) -> str:
+    def describe(self, state: dict) -> str:
         way = ", built as True = blocked" if state["inverted"] else ""
-        heads = ("mean of " if state["averaged"] else "") + count_of(num_heads, "head")
+        heads = ("mean of " if state["averaged"] else "") + count_of(self.num_heads, "head")
         return (
-            f"mask: {state['mask']}{way}, {state['length']} of {seq_len} tokens real, "
-            f"{heads}; {sum(map(sum, state['blocked']))} of {seq_len**2} cells "
-            f"blocked; on padding {state['to_padding']:.2f}, on later tokens "
-            f"{state['to_later']:.2f}; may attend to nothing: "
-            f"{blind_rows(state, display_token) or 'no row'}"
+            f"mask: {state['mask']}{way}, {state['length']} of {len(self.names)} tokens real, "
+            f"{heads}; {self.blocked_cells(state)} cells blocked; on padding "
+            f"{state['to_padding']:.2f}, on later tokens {state['to_later']:.2f}; "
+            f"may attend to nothing: {self.blind_rows(state, display_token) or 'no row'}"
         )
 
-    def still(state: dict) -> CourseFigure:
+    def still(self, state: dict) -> CourseFigure:
         """All masks on the first heads."""
-        states = [compute(mask, state["length"], state["inverted"], False) for mask in MASKS]
-        heads = range(min(num_heads, MAX_STILL_MAPS // len(MASKS)))
+        states = [self.compute(mask, state["length"], state["inverted"], False) for mask in MASKS]
+        heads = range(min(self.num_heads, MAX_STILL_MAPS // len(MASKS)))
         maps = [(state, head) for state in states for head in heads]
         figure = plot_heads(
             [state["weights"][head] for state, head in maps],
-            query_tokens=shown_tokens(state),
+            query_tokens=self.tokens(state),
             titles=[f"{state['mask']}, head {head}" for state, head in maps],
             blocked=[state["blocked"] for state, _ in maps],
         )
-        figure.alt = ". ".join(map(describe, states))
+        figure.alt = ". ".join(map(self.describe, states))
         return figure
-
-    return Explorer(
-        {
-            "mask": make_slider("mask", [(name, name) for name in MASKS], MASKS[0]),
-            "length": make_slider("real tokens", range(seq_len + 1), max(seq_len - 2, 1)),
-            "inverted": make_switch("built as True = blocked", False),
-            "averaged": make_switch("average over heads", False),
-        },
-        compute=compute,
-        view=view,
-        draw=draw,
-        describe=describe,
-        still=still,
-    )

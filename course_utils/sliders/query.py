@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -33,8 +34,8 @@ def explore_query(
         tokens: L names; left out, the positions.
 
     Returns:
-        An explorer with the control ``query`` (a position); its state holds ``scores``,
-        ``weights`` (both one number a key), ``values`` (L, d_v) and ``output`` (d_v numbers).
+        An explorer with the control ``query`` (a position). Its state holds ``scores`` and
+        ``weights`` (one number per key), ``values`` (L, d_v) and ``output`` (d_v numbers).
 
     Raises:
         ValueError: shapes that do not fit together, numbers that are not finite, or another
@@ -45,36 +46,61 @@ def explore_query(
         raise ValueError(f"query must be (L, d), one head; got shape {tuple(query.shape)}")
     for name, x in (("query", query), ("key", key), ("value", value)):
         require_finite(name, x)
-    value = value.detach().clone()  # as it is now, like the weights
-    key_tokens = names_or_numbers(tokens, len(key))
-    tokens = names_or_numbers(tokens, len(query))
-    scores = query @ key.T  # (query, key), before the scale
-    require_finite("query times key", scores)  # they may overflow
-    scale = math.sqrt(query.shape[-1])
+    scores = query @ key.T  # (L_q, L_k), before the scale
+    require_finite("query times key", scores)  # finite features can still overflow in the product
+    shown = _Query(
+        scores=scores,
+        scale=math.sqrt(query.shape[-1]),
+        weights=weights,
+        value=value.detach().clone(),  # as it is now, like the weights
+        query_tokens=names_or_numbers(tokens, len(query)),
+        key_tokens=names_or_numbers(tokens, len(key)),
+    )
+    stops = [(f"{i}: {display_token(token)}", i) for i, token in enumerate(shown.query_tokens)]
+    return Explorer(
+        {"query": make_slider("query", stops, 0)},
+        compute=shown.compute,
+        view=shown.view,
+        draw=shown.draw,
+        describe=shown.describe,
+        still=shown.still,
+    )
 
-    def compute(query: int) -> dict:
+
+@dataclass(frozen=True)
+class _Query:
+    """One head of one sample, seen from one query at a time."""
+
+    scores: Tensor  # (L_q, L_k), before the scale
+    scale: float  # √d
+    weights: Tensor  # (L_q, L_k)
+    value: Tensor  # (L_k, d_v)
+    query_tokens: list[str]
+    key_tokens: list[str]
+
+    def compute(self, query: int) -> dict:
         return {
             "query": query,
-            "scores": scores[query].tolist(),
-            "weights": weights[query].tolist(),
-            "values": value.tolist(),
-            "output": (weights[query] @ value).tolist(),
+            "scores": self.scores[query].tolist(),
+            "weights": self.weights[query].tolist(),
+            "values": self.value.tolist(),
+            "output": (self.weights[query] @ self.value).tolist(),
         }
 
-    def view(state: dict) -> str:
+    def view(self, state: dict) -> str:
         looks, mixes = [], []
         for token, score, weight, vector in zip(
-            key_tokens, state["scores"], state["weights"], state["values"], strict=True
+            self.key_tokens, state["scores"], state["weights"], state["values"], strict=True
         ):
             name = token_html(token)
             looks.append(
-                [name, two_decimals(score), two_decimals(score / scale), weight_bar(weight)]
+                [name, two_decimals(score), two_decimals(score / self.scale), weight_bar(weight)]
             )
             mixes.append([name, vector_text(vector), vector_text([weight * v for v in vector])])
         return side_by_side(
             html_table(
-                f"{token_html(tokens[state['query']])} looks around",
-                ["key", "q·k", f"÷ {scale:.3g}", "weight"],
+                f"{token_html(self.query_tokens[state['query']])} looks around",
+                ["key", "q·k", f"÷ {self.scale:.3g}", "weight"],
                 looks,
                 ["sum", "", "", two_decimals(sum(state["weights"]))],
             ),
@@ -86,33 +112,28 @@ def explore_query(
             ),
         )
 
-    def draw(state: dict) -> CourseFigure:
-        name = display_token(tokens[state["query"]])
+    def draw(self, state: dict) -> CourseFigure:
+        token = self.query_tokens[state["query"]]
         return plot_attention(
             [state["weights"]],
-            query_tokens=[tokens[state["query"]]],
-            key_tokens=key_tokens,
-            title=f"where {name} looks",
+            query_tokens=[token],
+            key_tokens=self.key_tokens,
+            title=f"where {display_token(token)} looks",
         )
 
-    def describe(state: dict) -> str:
+    def describe(self, state: dict) -> str:
         shares = ", ".join(
-            f"{display_token(t)} {w:.2f}" for t, w in zip(key_tokens, state["weights"], strict=True)
+            f"{display_token(token)} {weight:.2f}"
+            for token, weight in zip(self.key_tokens, state["weights"], strict=True)
         )
-        name = display_token(tokens[state["query"]])
+        name = display_token(self.query_tokens[state["query"]])
         return f"query {name} takes {shares}; output {vector_text(state['output'])}"
 
-    def still(_state: dict) -> CourseFigure:
+    def still(self, _state: dict) -> CourseFigure:
+        """The whole map: one row per query."""
         return plot_attention(
-            weights, query_tokens=tokens, key_tokens=key_tokens, title="where each query looks"
+            self.weights,
+            query_tokens=self.query_tokens,
+            key_tokens=self.key_tokens,
+            title="where each query looks",
         )
-
-    names = [(f"{i}: {display_token(token)}", i) for i, token in enumerate(tokens)]
-    return Explorer(
-        {"query": make_slider("query", names, 0)},
-        compute=compute,
-        view=view,
-        draw=draw,
-        describe=describe,
-        still=still,
-    )

@@ -41,9 +41,9 @@ def explore_sentence(
         max_shown: how many tokens the map shows at most.
 
     Returns:
-        An explorer with the controls ``text``, ``layer``, ``head`` and ``averaged``; its state
+        An explorer with the controls ``text``, ``layer``, ``head`` and ``averaged``. Its state
         holds ``tokens`` (those shown), ``num_tokens`` (those read), ``left_out``, ``weights``
-        (nested lists, (1, l, l)), ``shares`` (a row for each head and one for their mean, a column
+        (nested lists, (1, l, l)), ``shares`` (one row per head and one for their mean, one column
         for each of ``SHARES``) and ``notes``.
 
     Raises:
@@ -54,23 +54,48 @@ def explore_sentence(
     if not isinstance(text, str):
         raise ValueError(f"text must be a string, got {type(text).__name__}")
     max_shown = require_whole("max_shown", max_shown)
-    if isinstance(encoder, nn.Module):  # what happens to it later must not change half of the stops
-        encoder = copy.deepcopy(encoder).eval()
-
-    @lru_cache(maxsize=8)
-    def look(text: str) -> tuple[Words, Tensor]:
-        words = read_texts([text[:MAX_CHARACTERS]])
-        with torch.no_grad():
-            return words, _stack(encoder(words.ids, words.mask), words.ids.shape[1])
-
-    _, maps = look("a")
-    layers, heads = maps.shape[:2]
-    for name, number, count in (("layer", layer, layers), ("head", head, heads)):
+    shown = _Sentence(encoder, max_shown)
+    for name, number, count in (("layer", layer, shown.layers), ("head", head, shown.heads)):
         if isinstance(number, bool) or number not in range(count):
             raise ValueError(f"{name} must be from 0 to {count - 1}, got {number!r}")
+    return Explorer(
+        {
+            "text": make_text("text", text),
+            "layer": make_slider("layer", range(shown.layers), layer),
+            "head": make_slider("head", range(shown.heads), head),
+            "averaged": make_switch("average over heads", False),
+        },
+        compute=shown.compute,
+        view=shown.view,
+        draw=shown.draw,
+        describe=shown.describe,
+        still=shown.still,
+    )
 
-    def compute(text: str, layer: int, head: int, averaged: bool) -> dict:
-        words, maps = look(text)
+
+class _Sentence:
+    """A model that reads whatever is typed.
+
+    Args:
+        encoder: see ``explore_sentence``.
+        max_shown: how many tokens the map shows at most.
+    """
+
+    def __init__(self, encoder: Callable[[Tensor, Tensor], tuple], max_shown: int) -> None:
+        if isinstance(encoder, nn.Module):  # later changes must not reach half of the stops
+            encoder = copy.deepcopy(encoder).eval()
+        self.encoder, self.max_shown = encoder, max_shown
+        self.read = lru_cache(maxsize=8)(self._read)  # moving a slider does not run the model again
+        _, maps = self.read("a")
+        self.layers, self.heads = maps.shape[:2]
+
+    def _read(self, text: str) -> tuple[Words, Tensor]:
+        words = read_texts([text[:MAX_CHARACTERS]])
+        with torch.no_grad():
+            return words, _stack(self.encoder(words.ids, words.mask), words.ids.shape[1])
+
+    def compute(self, text: str, layer: int, head: int, averaged: bool) -> dict:
+        words, maps = self.read(text)
         (tokens,) = words.tokens
         if len(tokens) <= 2:  # [CLS] and [SEP] alone
             raise ValueError("text is empty: type a sentence, in any language you like")
@@ -81,25 +106,33 @@ def explore_sentence(
             "layer": layer,
             "head": head,
             "averaged": averaged,
-            "tokens": tokens[:max_shown],
+            "tokens": tokens[: self.max_shown],
             "num_tokens": len(tokens),
             "left_out": words.left_out[0],
-            "weights": chosen[None, :max_shown, :max_shown].tolist(),
+            "weights": chosen[None, : self.max_shown, : self.max_shown].tolist(),
             "shares": _shares(of_layer).tolist(),
-            "notes": _notes(words, max_shown, len(text) > MAX_CHARACTERS),
+            "notes": _notes(words, self.max_shown, len(text) > MAX_CHARACTERS),
         }
 
-    def name(state: dict) -> str:
-        of = f"mean of {count_of(heads, 'head')}" if state["averaged"] else f"head {state['head']}"
-        return f"layer {state['layer']}, {of}"
+    def name(self, state: dict) -> str:
+        if state["averaged"]:
+            return f"layer {state['layer']}, mean of {count_of(self.heads, 'head')}"
+        return f"layer {state['layer']}, head {state['head']}"
 
-    def view(state: dict) -> str:
-        chosen = heads if state["averaged"] else state["head"]
-        rows = [f"head {number}" for number in range(heads)] + ["mean"]
-        rows[chosen] = f"▸ {rows[chosen]}"
+    def row(self, state: dict) -> int:
+        """The row of the shares that belongs to the map: that of a head, or the mean below them."""
+        return self.heads if state["averaged"] else state["head"]
+
+    def view(self, state: dict) -> str:
+        rows = [f"head {number}" for number in range(self.heads)] + ["mean"]
+        rows[self.row(state)] = f"▸ {rows[self.row(state)]}"
         tables = (
             *heat_tables(
-                state["weights"], state["tokens"], state["tokens"], [name(state)], upright=True
+                state["weights"],
+                state["tokens"],
+                state["tokens"],
+                [self.name(state)],
+                upright=True,
             ),
             *heat_tables(
                 [state["shares"]],
@@ -111,41 +144,31 @@ def explore_sentence(
         )
         return "".join(f"<p>{escape(note)}</p>" for note in state["notes"]) + side_by_side(*tables)
 
-    def describe(state: dict) -> str:
-        row = state["shares"][heads if state["averaged"] else state["head"]]
-        share, place = max(zip(row, SHARES, strict=True))
-        return (
-            f"{name(state)} over {state['num_tokens']} tokens; most weight on {place}, {share:.2f}"
+    def draw(self, state: dict) -> CourseFigure:
+        return plot_attention(
+            state["weights"][0], query_tokens=state["tokens"], title=self.name(state)
         )
 
-    def draw(state: dict) -> CourseFigure:
-        return plot_attention(state["weights"][0], query_tokens=state["tokens"], title=name(state))
+    def describe(self, state: dict) -> str:
+        share, place = max(zip(state["shares"][self.row(state)], SHARES, strict=True))
+        return (
+            f"{self.name(state)} over {state['num_tokens']} tokens; "
+            f"most weight on {place}, {share:.2f}"
+        )
 
-    def still(state: dict) -> CourseFigure:
+    def still(self, state: dict) -> CourseFigure:
         """The heads of the chosen layer, beside each other."""
-        chosen = range(min(heads, MAX_STILL_HEADS))
-        states = [compute(state["text"], state["layer"], head, False) for head in chosen]
+        states = [
+            self.compute(state["text"], state["layer"], head, False)
+            for head in range(min(self.heads, MAX_STILL_HEADS))
+        ]
         figure = plot_heads(
             [state["weights"][0] for state in states],
             query_tokens=state["tokens"],
-            titles=list(map(name, states)),
+            titles=list(map(self.name, states)),
         )
-        figure.alt = "; ".join(map(describe, states))
+        figure.alt = "; ".join(map(self.describe, states))
         return figure
-
-    return Explorer(
-        {
-            "text": make_text("text", text),
-            "layer": make_slider("layer", range(layers), layer),
-            "head": make_slider("head", range(heads), head),
-            "averaged": make_switch("average over heads", False),
-        },
-        compute=compute,
-        view=view,
-        draw=draw,
-        describe=describe,
-        still=still,
-    )
 
 
 def _shares(maps: Tensor) -> Tensor:
