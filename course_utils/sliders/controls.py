@@ -84,3 +84,19 @@ def stops_of(control: widgets.Widget) -> list[Stop]:
         pairs = (o if isinstance(o, tuple) else (str(o), o) for o in control.options)
         return [Stop(*pair) for pair in pairs]
     return []
+
+
+def place_of(control: widgets.Widget) -> int | str:
+    """Where a control stands: the number of its stop, or what is typed."""
+    if isinstance(control, widgets.SelectionSlider):
+        return control.index
+    return int(control.value) if isinstance(control, widgets.Checkbox) else control.value
+
+
+def put(control: widgets.Widget, place: object) -> None:
+    """Move a control to such a place; one that it does not have leaves it where it is."""
+    if isinstance(control, widgets.Text):
+        if isinstance(place, str):
+            control.value = place
+    elif type(place) is int and 0 <= place < len(stops := stops_of(control)):
+        control.value = stops[place].value

@@ -8,9 +8,12 @@ from functools import partial
 from html import escape
 
 import ipywidgets as widgets
+import traitlets
 
 from course_utils.arguments import require_whole
 from course_utils.heatmaps.figure import CourseFigure
+from course_utils.sliders.controls import place_of, put
+from course_utils.sliders.stops import MARK, MAX_HTML, MIMETYPE, pack
 from course_utils.sliders.style import style_sheet
 from course_utils.sliders.views import Views, collect_views
 
@@ -34,7 +37,11 @@ class Explorer(widgets.VBox):
         controls: the widgets by name; ``explorer.controls["num_heads"].value = 4`` moves one.
         state: what is shown now, as a plain dict of numbers, strings and lists; when the
             controls ask for something impossible, their values and an ``error``.
+        stop: where the controls stand: by name the number of a slider's or a switch's stop, and
+            what is typed. JupyterLab sets it when a cell runs again, to where it was left.
     """
+
+    stop = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self,
@@ -74,6 +81,14 @@ class Explorer(widgets.VBox):
     def _refresh(self) -> None:
         values = {name: control.value for name, control in self.controls.items()}
         self.state, self._live.value = self._show(values)
+        self.stop = {name: place_of(control) for name, control in self.controls.items()}
+
+    @traitlets.observe("stop")
+    def _go_to(self, change: dict) -> None:
+        # Those first that change what others offer.
+        for name in sorted(change["new"], key=lambda name: name not in self._adjust):
+            if name in self.controls:
+                put(self.controls[name], change["new"][name])
 
     def _show(self, values: dict) -> tuple[dict, str]:
         """The state for these control values, and its HTML."""
@@ -148,4 +163,8 @@ class Explorer(widgets.VBox):
         if "error" in self.state:
             return data, {}
         figure_data, metadata = self.still()._repr_mimebundle_()
-        return {**data, "image/png": figure_data["image/png"]}, metadata
+        data["image/png"] = figure_data["image/png"]
+        views = self.views(MAX_HTML)
+        if packed := views and pack(views):
+            data[MIMETYPE], metadata[MIMETYPE] = MARK, {"stops": packed}
+        return data, metadata

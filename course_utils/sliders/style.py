@@ -10,6 +10,8 @@ from course_utils.heatmaps.colours import HEAD_TINTS, ramp
 def style_sheet() -> str:
     """CSS for every view: the rules of ``explorer.css``, and a class for each colour.
 
+    JupyterLab serves a copy, which ``python -m course_utils.jupyter.sheet`` renews.
+
     The classes are ``ac-w0`` to ``ac-w100`` for weights from 0.00 to 1.00, and ``ac-h0`` and
     ``ac-h1`` for heads by turns.
     """

@@ -1,70 +1,49 @@
-// A small extension of JupyterLab: it names what ipywidgets and JupyterLab leave without a name.
+// The course's extension of JupyterLab: what a notebook has stored of it moves before a cell has run.
 //
 // Written by hand in the form of a prebuilt extension, a module federation container, so that no
-// build step and no Node.js is needed.
+// build step and no Node.js is needed. Each file beside this one adds its part.
 (() => {
-    let groups = 0;
+    const here = document.currentScript.src;
+    const beside = (name) => new URL(name, here).href;
 
-    // A slider's handle is called what stands beside the slider.
-    const nameSlider = (handle) => {
-        const label = handle.closest(".widget-slider")?.querySelector(".widget-label");
-        handle.setAttribute("aria-label", label?.textContent || "slider");
+    const load = (name) => new Promise((resolve, reject) => {
+        const script = document.createElement("script");
+        Object.assign(script, { src: beside(name), onload: resolve, onerror: reject });
+        document.head.append(script);
+    });
+
+    const loadStyle = (name) => {
+        const link = document.createElement("link");
+        document.head.append(Object.assign(link, { rel: "stylesheet", href: beside(name) }));
     };
 
-    // Radio buttons that share a name are one group: the arrow keys move between them.
-    const groupRadios = (box) => {
-        const name = `radios-${groups++}`;
-        for (const input of box.querySelectorAll("input[type=radio]")) input.name = name;
+    let shared, loading;
+
+    // A module of JupyterLab's own, in the version that it has loaded.
+    const moduleOf = async (name) => {
+        const versions = Object.values(shared[name]);
+        const factory = await (versions.find(({ loaded }) => loaded) ?? versions[0]).get();
+        return factory();
     };
 
-    // A figure's text form, one line beside the picture in the output, says what it shows.
-    const describeFigures = (app) => {
-        for (const panel of app.shell.widgets("main")) {
-            for (const cell of panel.content?.widgets ?? []) {
-                const outputs = cell.model?.outputs;
-                for (let i = 0; i < (outputs?.length ?? 0); i++) {
-                    const output = outputs.get(i);
-                    const alt = output.metadata?.["image/png"]?.alt;
-                    const picture = cell.outputArea?.widgets[i]?.node.querySelector(
-                        ".jp-RenderedImage img:not([alt])"
-                    );
-                    if (alt && picture) picture.alt = alt;
-                }
-            }
-        }
+    const loadAll = async () => {
+        ["explorer.css", "stored.css"].forEach(loadStyle);
+        await load("stored.js");
+        await load("stops.js");
+        const course = window.attentionCourse;
+        Object.assign(course, { moduleOf, plugins: [] });
+        for (const name of ["names.js", "keeper.js", "renderer.js", "clear.js"]) await load(name);
+        return course;
     };
 
-    const nameAll = (app) => {
-        document.querySelectorAll(".noUi-handle:not([aria-label])").forEach(nameSlider);
-        for (const box of document.querySelectorAll(".widget-radio-box"))
-            if (box.querySelector("input[type=radio]:not([name^=radios-])")) groupRadios(box);
-        if (document.querySelector(".jp-RenderedImage img:not([alt])")) describeFigures(app);
-    };
-
-    const plugin = {
-        id: "attention-course:names",
-        autoStart: true,
-        activate: (app) => {
-            // JupyterLab would take the arrow keys for itself and go to the next cell.
-            window.addEventListener("keydown", (event) => {
-                if (event.key.startsWith("Arrow") && event.target.closest?.(".widget-radio-box"))
-                    event.stopPropagation();
-            }, true);
-            let waiting = false;
-            new MutationObserver(() => {
-                if (waiting) return;
-                waiting = true;
-                requestIdleCallback(() => {
-                    waiting = false;
-                    nameAll(app);
-                }, { timeout: 500 });
-            }).observe(document.body, { childList: true, subtree: true });
+    (window._JUPYTERLAB ??= {})["attention-course"] = {
+        init: (scope) => { shared = scope; },
+        get: async (module) => {
+            const { plugins, makeRenderers } = await (loading ??= loadAll());
+            const exported = module == "./mimeExtension"
+                ? await makeRenderers()
+                : await Promise.all(plugins.map((make) => make()));
+            return () => ({ __esModule: true, default: exported });
         },
     };
-
-    const container = {
-        init: () => {},
-        get: async () => () => ({ __esModule: true, default: plugin }),
-    };
-    (window._JUPYTERLAB ??= {})["attention-course"] = container;
 })();
