@@ -12,8 +12,9 @@ import nbformat
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
+from solutions import all_mistakes
 
-from course_utils.exercises.registry import DROPOUT, MISTAKES
+from course_utils.exercises.judge import DROPOUT
 
 ROOT = Path(__file__).parent.parent
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -151,7 +152,7 @@ def test_every_mistake_is_shown_where_the_page_says(row):
 @pytest.mark.parametrize("row", ROWS)
 def test_the_page_names_what_the_checks_name(row):
     _, named = page()[row]
-    assert named == {mistake.id for mistake in (*MISTAKES, DROPOUT) if row in mistake.rows}
+    assert named == {mistake.id for mistake in (*all_mistakes(), DROPOUT) if row in mistake.rows}
 
 
 def test_no_cell_is_tagged_with_a_row_that_the_page_lacks():

@@ -1,95 +1,13 @@
 """Masks: the exercises of lesson 6, and how pictures show a blocked cell."""
 
-import math
-
 import pytest
 import torch
-from naming import each_slip, failure_of
+from solutions.masks import attention_mask, cross_attention
 from torch.nn import functional as F
 
 from course_utils.exercises import CheckFailed, check_attention_mask, check_cross_attention
-from course_utils.exercises import registry as mistakes
 from course_utils.heatmaps import plot_attention, plot_heads
 from course_utils.sliders.tables import heat_tables
-
-# --- One solution an exercise, with a switch for each mistake ------------------------------------
-
-
-def attention_mask(*bugs):
-    def fn(lengths, seq_len, causal):
-        last = lengths + ("padding-off-by-one" in bugs)
-        may = torch.zeros(len(lengths), 1, seq_len, seq_len, dtype=torch.bool)
-        if "causal-ignored" in bugs:
-            causal = False
-        if "causal-always" in bugs:
-            causal = True
-        for n, length in enumerate(last.tolist()):
-            for i in range(seq_len):
-                for j in range(seq_len):
-                    real = j < length
-                    if "padding-at-the-start" in bugs:
-                        real = j >= seq_len - length
-                    if "padding-turned-round" in bugs:
-                        real = j >= length
-                    if "padding-ignored" in bugs:
-                        real = True
-                    if "queries-blocked-instead-of-keys" in bugs:
-                        real = i < length
-                    if "queries-blocked-too" in bugs:
-                        real = real and i < length
-                    past = j <= i
-                    if "causal-without-itself" in bugs:
-                        past = j < i
-                    if "causal-sees-the-next" in bugs:
-                        past = j <= i + 1
-                    if "causal-turned-round" in bugs:
-                        past = j >= i
-                    past = past or not causal
-                    both = past or real if "masks-joined-by-or" in bugs else past and real
-                    may[n, 0, i, j] = both
-        if "built-for-the-other-convention" in bugs:
-            may = may.logical_not()
-        if "built-without-head-axis" in bugs:
-            may = may.squeeze(1)
-        if "built-of-zeros-and-ones" in bugs:
-            return may.float()
-        if "built-to-be-added" in bugs:
-            return torch.zeros(may.shape).masked_fill(~may, -math.inf)
-        return may
-
-    return fn
-
-
-def cross_attention(*bugs):
-    def fn(layer, x, memory, lengths):
-        last = lengths[:, None] + ("cross-padding-off-by-one" in bugs)
-        blocked = torch.arange(memory.size(1)).expand(len(x), -1) >= last
-        if "cross-mask-inverted" in bugs:
-            blocked = blocked.logical_not()
-        if "cross-mask-of-numbers" in bugs:
-            blocked = blocked.float()
-        if "cross-padding-ignored" in bugs:
-            blocked = None
-        query, key = x, memory
-        if "cross-turned-round" in bugs:
-            query, key = memory, x
-        if "cross-looks-at-itself" in bugs:
-            key = x
-        if "cross-memory-at-itself" in bugs:
-            query = memory
-        each = "cross-weights-averaged" not in bugs
-        if "cross-mask-repeated" in bugs:
-            every = blocked.repeat(layer.num_heads, 1)[:, None].repeat(1, x.size(1), 1)
-            return layer(query, key, key, attn_mask=every, average_attn_weights=not each)
-        return layer(query, key, key, key_padding_mask=blocked, average_attn_weights=not each)
-
-    return fn
-
-
-EXERCISES = {
-    "attention_mask": (check_attention_mask, attention_mask, mistakes.ATTENTION_MASK),
-    "cross_attention": (check_cross_attention, cross_attention, mistakes.CROSS_ATTENTION),
-}
 
 
 def in_one_line(lengths, seq_len, causal):
@@ -132,33 +50,6 @@ def with_torch(layer, x, memory, lengths):
 def test_a_right_answer_passes_however_it_is_written(check, fn, capsys):
     assert check(fn) is True
     assert capsys.readouterr().out.startswith(f"✓ {check.__name__[6:]}: right on ")
-
-
-@pytest.mark.parametrize("check", [check_attention_mask, check_cross_attention])
-def test_a_stub_is_not_attempted(check, capsys):
-    def stub(*args):
-        raise NotImplementedError
-
-    assert check(stub) is False
-    assert capsys.readouterr().out == f"○ {check.__name__[6:]}: not attempted yet\n"
-
-
-@pytest.mark.parametrize(("name", "bug"), each_slip(EXERCISES))
-def test_every_mistake_alone_is_named(name, bug):
-    assert failure_of(EXERCISES[name], bug).explanations == ((bug,),)
-
-
-@pytest.mark.parametrize(
-    ("name", "bugs"),
-    [
-        ("attention_mask", ("built-for-the-other-convention", "causal-without-itself")),
-        ("attention_mask", ("queries-blocked-instead-of-keys", "built-without-head-axis")),
-        ("attention_mask", ("masks-joined-by-or", "built-of-zeros-and-ones")),
-        ("cross_attention", ("cross-mask-inverted", "cross-weights-averaged")),
-    ],
-)
-def test_mistakes_at_once_are_named(name, bugs):
-    assert set(bugs) in map(set, failure_of(EXERCISES[name], *bugs).explanations)
 
 
 def masks_meet(join, triangle=torch.tril):

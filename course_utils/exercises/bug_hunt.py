@@ -1,13 +1,14 @@
-"""The bug hunt of lesson 5."""
+"""Lesson 5: the bug hunt."""
 
 from collections.abc import Callable
 
 from torch import nn
 
-from course_utils.exercises.core import judge_layer
-from course_utils.exercises.trial import CheckFailed
+from course_utils.exercises.judge import judge
+from course_utils.exercises.layer import layer_exercise
+from course_utils.exercises.learner import CheckFailed
 
-PLANTED = {  # the bug hunt of lesson 5
+PLANTED = {  # number of the layer, and what went wrong in it
     1: "split-without-transpose",
     2: "scale-by-embed-dim",
     3: "merge-without-transpose",
@@ -33,7 +34,7 @@ def check_repair(number: int, layer: Callable[[int, int], nn.Module]) -> bool:
     if not isinstance(number, int) or number not in PLANTED:
         raise ValueError(f"number must be one of {', '.join(map(str, PLANTED))}, got {number!r}")
     try:
-        judge_layer(layer)
+        judge(layer_exercise(layer), layer)
     except CheckFailed as problem:
         if (PLANTED[number],) in problem.explanations:
             print(f"○ layer {number}: the old bug is still in there")

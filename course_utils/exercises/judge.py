@@ -1,64 +1,57 @@
-"""Checks of the exercises: right, not attempted yet, or wrong and which mistake it was.
+"""Judging a learner's code: right, not attempted yet, or wrong and which mistake it was.
 
-A check runs a learner's code on random inputs of several sizes and compares each number with what
-torch itself gives. Where they differ, ``course_utils.mistakes`` looks for the mistakes that give
-exactly the learner's numbers. If none do, the check says what can be seen and claims no more.
-The random numbers are its own: the global random state stays as it was.
+A check runs the code on random inputs of several sizes and compares each number with what torch
+itself gives. Where they differ, ``explain`` looks for the mistakes that give exactly the learner's
+numbers. If none do, the check says what can be seen and claims no more. The random numbers are its
+own: the global random state stays as it was.
 """
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from course_utils.exercises import registry as mistakes
-from course_utils.exercises.registry import Answer, Mistake
-from course_utils.exercises.search import explain, same
-from course_utils.exercises.trial import (
-    SIZES,
+from course_utils.exercises.exercise import Exercise
+from course_utils.exercises.learner import (
     CheckFailed,
-    Trial,
-    Trials,
-    _call,
-    _has_lines,
-    _is_stub,
-    _NotAttempted,
-    _Raised,
-    _run,
-    _tensors,
-    random_numbers,
+    CodeRaised,
+    NotAttempted,
+    Run,
+    has_lines,
+    is_stub,
+)
+from course_utils.exercises.observe import Judged, note_about_gradients, observations
+from course_utils.exercises.search import Mistake, explain
+
+# Its numbers are random, so it is no step: a check runs the code with dropout and without.
+DROPOUT = Mistake(
+    id="dropout-in-eval",
+    rows=("M31", "M33"),
+    step="",
+    variants=(),
+    title="dropout is at work outside training",
+    why="Once training is over, the same input must always give the same result.",
+    look="what dropout is told about self.training",
 )
 
-# --- Trials: what the learner's code is given, and what torch makes of it ------------------------
+
+@dataclass(frozen=True)
+class Failed:
+    """An input on which the learner's code raised an error, and the error in words."""
+
+    run: Run
+    message: str
 
 
-_Result = tuple[Trial, Answer | None]  # None: the learner's code raised an error
-
-
-# --- Running the learner's code ------------------------------------------------------------------
-
-
-# --- Judging -------------------------------------------------------------------------------------
-
-
-def check(
-    name: str,
-    learner: Callable | None,
-    make_trials: Trials,
-    steps: Sequence[str],
-    covered: str = "; ".join("N={} L={} D={} H={}".format(*size) for size in SIZES),
-) -> bool:
+def check(exercise: Exercise, learner: Callable | None) -> bool:
     """Judge a learner's code and print one line, or raise.
 
     Args:
-        name: what the messages call the exercise.
+        exercise: what is asked for.
         learner: the function or class, or None.
-        make_trials: the learner's code to the inputs it is judged on.
-        steps: of ``mistakes.REFERENCE``, those that the exercise consists of.
-        covered: what the inputs were, for the line that says all is right.
 
     Returns:
         True if it is right, False if it is not attempted yet.
@@ -67,16 +60,42 @@ def check(
         CheckFailed: it is wrong.
     """
     try:
-        with _undisturbed():
-            count, note = _judge(learner, make_trials, steps)
-    except _NotAttempted as stopped:
-        left = f": {stopped.left}" if _has_lines(learner) else ""
-        print(f"○ {name}: {'not finished' if left else 'not attempted'} yet{left}")
+        count, note = judge(exercise, learner)
+    except NotAttempted as stopped:
+        left = f": {stopped.left}" if has_lines(learner) else ""
+        print(f"○ {exercise.name}: {'not finished' if left else 'not attempted'} yet{left}")
         return False
     except CheckFailed as problem:
-        raise CheckFailed(f"✗ {name}: {problem}", problem.explanations) from None
-    print(f"✓ {name}: right on {count} inputs ({covered}){note}")
+        raise CheckFailed(f"✗ {exercise.name}: {problem}", problem.explanations) from None
+    print(f"✓ {exercise.name}: right on {count} inputs ({exercise.covered}){note}")
     return True
+
+
+def judge(exercise: Exercise, learner: Callable | None) -> tuple[int, str]:
+    """Judge a learner's code as ``check`` does, but print nothing.
+
+    Returns:
+        The number of inputs that came out right, and a note about gradients, which may be "".
+
+    Raises:
+        NotAttempted: nothing is written yet.
+        CheckFailed: something is wrong; the message says what.
+    """
+    with _undisturbed():
+        _require_code(learner)
+        answered, failed = _run_all(exercise, learner)
+        steady = [judged for judged in answered if not judged.run.trial.training]
+        if not steady:
+            raise CheckFailed(failed[0].message)
+        run, calm = steady[-1].run, steady[-1]
+        if not calm.gives(run.answer()):
+            raise CheckFailed("the same input gives another result each time: something is random.")
+        dropout = () if calm.gives(run.answer(dropout=True)) else (DROPOUT,)
+        if failed or not all(judged.right for judged in answered):
+            raise _wrong(exercise, answered, failed, dropout)
+        if dropout:
+            raise _failure([], "{} your numbers", [dropout])
+        return len(answered), note_about_gradients(run)
 
 
 @contextmanager
@@ -98,78 +117,89 @@ def _undisturbed() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _judge(learner: Callable | None, make_trials: Trials, steps: Sequence[str]) -> tuple[int, str]:
-    """Return the number of trials, if all are right, and a note about gradients.
+def _require_code(learner: object) -> None:
+    """Refuse what is no function or class, or has nothing in it yet.
 
     Raises:
-        CheckFailed: something is wrong; the message says what.
+        NotAttempted: nothing is written yet.
+        CheckFailed: it is something else.
     """
     body = getattr(learner, "forward", None) if isinstance(learner, type) else learner
-    if learner is None or learner is ... or body is nn.Module.forward or _is_stub(body):
-        raise _NotAttempted("nothing is written yet.")
+    if learner is None or learner is ... or body is nn.Module.forward or is_stub(body):
+        raise NotAttempted("nothing is written yet.")
     if not callable(learner) or isinstance(learner, nn.Module):
         kind = type(learner).__name__
         raise CheckFailed(f"pass the function or class itself, not something of type {kind}.")
 
-    results: list[_Result] = []
-    errors: list[str] = []
-    for trial in make_trials(learner):
+
+def _run_all(exercise: Exercise, learner: Callable) -> tuple[list[Judged], list[Failed]]:
+    """Run the code on every input; return those with an answer, and those with an error.
+
+    Raises:
+        NotAttempted: the first one ran into the line that a stub raises with.
+        CheckFailed: what came back is no tensor, or an input was changed.
+    """
+    answered: list[Judged] = []
+    failed: list[Failed] = []
+    for trial in exercise.trials():
+        run = Run(exercise, *exercise.prepare(learner, trial))
         try:
-            results.append((trial, _run(trial)))
-        except _Raised as error:
-            if isinstance(error, _NotAttempted) and not results:
+            answer = run.answer()
+        except CodeRaised as error:
+            if isinstance(error, NotAttempted) and not answered and not failed:
                 raise
-            # Code that makes float32 tensors of its own is right: the course uses no others.
             if not trial.float64:
-                results.append((trial, None))
-                errors.append(f"{error}\n  input: {trial.label}")
+                failed.append(Failed(run, f"{error}\n  input: {run.trial.label}"))
         except CheckFailed as problem:
-            raise CheckFailed(f"{problem}\n  input: {trial.label}") from None
+            raise CheckFailed(f"{problem}\n  input: {run.trial.label}") from None
+        else:
+            answered.append(Judged(run, answer, exercise.truth(**run.trial.given)))
+    return answered, failed
 
-    steady = [(trial, answer) for trial, answer in results if answer and not trial.training]
-    if not steady:
-        raise CheckFailed(errors[0])
-    trial, calm = steady[-1]
-    if not _equal(_run(trial), calm):
-        raise CheckFailed("the same input gives another result each time: something is random.")
-    dropout = () if _equal(_run(trial, dropout=True), calm) else (mistakes.DROPOUT,)
-    wrong = _first_wrong(results)
-    if not wrong and not dropout:
-        return len(results), _gradient_note(trial)
 
-    found = _explain(steps, results) if wrong else [()]
+def _wrong(
+    exercise: Exercise,
+    answered: list[Judged],
+    failed: list[Failed],
+    dropout: tuple[Mistake, ...],
+) -> CheckFailed:
+    """Name the mistakes that explain a wrong result, or say what can be seen of it."""
+    found = _explain(exercise, answered, failed)
     if found:
-        raise _failure([], "{} your numbers", [dropout + combination for combination in found])
-    seen = errors[:1] or _observations(*wrong, results)
-    # A smaller claim: what is wrong even without a mask may have a name.
-    plain = [(trial, answer) for trial, answer in results if "mask" not in trial.inputs]
-    if _first_wrong(plain):
-        found = _explain(steps, plain)
+        return _failure([], "{} your numbers", [dropout + chosen for chosen in found])
+    if failed:
+        seen = [failed[0].message]
     else:
-        seen.append("Without a mask, everything is right.")
+        seen = observations(next(judged for judged in answered if not judged.right), answered)
+    # A smaller claim: what is wrong even without a mask may have a name.
+    plain = [judged for judged in answered if not judged.run.trial.masked]
+    plain_failed = [failure for failure in failed if not failure.run.trial.masked]
+    if (plain, plain_failed) != (answered, failed):
+        if plain_failed or not all(judged.right for judged in plain):
+            found = _explain(exercise, plain, plain_failed)
+        else:
+            seen.append("Without a mask, everything is right.")
     heading = "Without a mask, {} your numbers" if found else "{} part of it"
-    raise _failure(seen, heading, [dropout + combination for combination in found or [()]])
+    return _failure(seen, heading, [dropout + chosen for chosen in found or [()]])
 
 
-def _explain(steps: Sequence[str], results: list[_Result]) -> list[tuple[Mistake, ...]]:
-    found = explain(steps, [(trial.given, answer) for trial, answer in reversed(results)])
-    if any("mask" in trial.inputs for trial, _ in results):
+def _explain(
+    exercise: Exercise, answered: list[Judged], failed: list[Failed]
+) -> list[tuple[Mistake, ...]]:
+    found = explain(
+        exercise.all_steps,
+        exercise.all_mistakes,
+        [(exercise.start(judged.run.trial), judged.answer) for judged in answered],
+        [exercise.start(failure.run.trial) for failure in failed],
+    )
+    if any(each.run.trial.masked for each in (*answered, *failed)):
         return found
-    # Without a mask, what is masked and what is not are the same: do not speak of masks.
-    return [e for e in found if not any("masked" in mistake.id for mistake in e)] or found
+    return [c for c in found if not any(mistake.needs_mask for mistake in c)] or found
 
 
-def _first_wrong(results: list[_Result]) -> _Result | None:
-    return next((r for r in results if not _equal(r[1], r[0].expected())), None)
-
-
-def _equal(answer: Answer | None, expected: Answer | None) -> bool:
-    if answer is None or expected is None or len(answer) != len(expected):
-        return False
-    return all(map(same, answer, expected))
-
-
-def _failure(seen: list[str], heading: str, explanations: list[tuple[Mistake, ...]]) -> CheckFailed:
+def _failure(
+    seen: list[str], heading: str, explanations: Sequence[tuple[Mistake, ...]]
+) -> CheckFailed:
     """Put into words what was seen and which mistakes explain it; ``[()]`` explains nothing."""
     lines = list(seen)
     size, ways = len(explanations[0]), len(explanations)
@@ -189,130 +219,3 @@ def _failure(seen: list[str], heading: str, explanations: list[tuple[Mistake, ..
             ]
     ids = [tuple(mistake.id for mistake in e) for e in explanations if e]
     return CheckFailed("\n".join(lines), ids)
-
-
-def _observations(trial: Trial, answer: Answer, results: list[_Result]) -> list[str]:
-    """Say what can be seen of a wrong answer, without guessing where it comes from."""
-    expected = trial.expected()
-    if expected is None:
-        shapes = ", ".join(f"{n} {tuple(x.shape)}" for n, x in trial.parameters.items())
-        return [f"each of the four weights must be (D, D); with {trial.label} you have {shapes}."]
-    seen = ["no known mistake gives these numbers. What can be seen:", f"  input: {trial.label}"]
-    for name, got, want in zip(trial.names, answer, expected, strict=False):
-        if got.shape != want.shape:
-            seen.append(f"  {name} has shape {tuple(got.shape)}, expected {tuple(want.shape)}")
-            continue
-        right = torch.isclose(got, want, rtol=1e-4, atol=1e-5).sum()
-        count = f"{right} of its {want.numel()} numbers are right"
-        seen.append(f"  {name}: {count if want.ndim else 'right' if right else 'not right'}")
-        if got.isnan().any():
-            seen.append(f"  {name} holds NaN")
-        if name == "weights" and not same(got.sum(-1), want.sum(-1)):
-            axes = ("batch", "head", "query", "key")[-got.ndim :]
-            ones = [a for i, a in enumerate(axes) if same(s := got.sum(i), torch.ones_like(s))]
-            if "key" in ones:
-                seen.append("  all rows of weights sum to 1, even where a query may see nothing")
-            else:
-                over = f"; over the {ones[0]} axis they do" if ones else ""
-                seen.append(f"  rows of weights do not sum to 1{over}")
-    # With a mask, or a switch, other lines of code are at work: only the same kind tells of sizes.
-    alike = [(other, got) for other, got in results if _kind(other) == _kind(trial)]
-    fine = [other for other, got in alike if _equal(got, other.expected())]
-    if fine:
-        count = f"  {len(fine)} of {len(alike)} inputs come out right"
-        if all(_samples(other) == 1 for other in fine) and _right_alone(trial):
-            seen.append(f"{count}, the one with a single sample")
-        else:
-            seen.append(f"{count}; is a size fixed in your code?")
-    full = [(other, got) for other, got in results if other.given.get("is_padded") is False]
-    if trial.given.get("is_padded") and full and not _first_wrong(full):
-        seen.append("  without any padding, everything is right")
-    if len(answer) < len(expected):
-        came = ("one result", "two results")[len(answer) - 1]
-        seen.append(f"  only {came} came back; expected {', '.join(trial.names)}")
-    if any(_leaks(*result) for result in results):
-        seen.append("  samples mix: a change of sample 0 alone changes the result of others")
-    return seen
-
-
-def _kind(trial: Trial) -> tuple:
-    """What switches other lines of code on: a mask, padding, arguments that are True or False."""
-    switches = ("is_causal", "is_scaled", "is_padded")
-    return "mask" in trial.inputs, *(trial.given.get(name) for name in switches)
-
-
-def _samples(trial: Trial) -> int | None:
-    """How many samples an input holds; None if it has no axis for them."""
-    x = next(iter(trial.inputs.values()), None)
-    return None if x is None or x.ndim < 3 else len(x)
-
-
-def _right_alone(trial: Trial) -> bool:
-    """Whether the first sample of an input comes out right when it comes alone."""
-    n = _samples(trial)
-    if not n:
-        return False
-    inputs = {
-        name: x[:1] if len(x) == n and (x.ndim > 2 or not x.is_floating_point()) else x
-        for name, x in trial.inputs.items()
-    }
-    alone = replace(trial, inputs=inputs)
-    try:
-        return _equal(_run(alone), alone.expected())
-    except (CheckFailed, RuntimeError, ValueError):  # it does not run with one sample
-        return False
-
-
-def _leaks(trial: Trial, answer: Answer | None) -> bool:
-    """Whether the result of a sample depends on another sample."""
-    if not answer or not trial.inputs or not _equal(_run(trial), answer):
-        return False  # nothing to compare, or random anyway
-    size = len(next(iter(trial.inputs.values())))
-    if any(x.ndim < 3 or len(x) != size for x in answer):
-        return False
-    inputs = {name: x.clone() for name, x in trial.inputs.items()}
-    for x in inputs.values():
-        if x.is_floating_point() and x.ndim > 2 and len(x) == size:  # others hold no samples
-            x[0] = random_numbers(*x[0].shape, seed=9)
-    changed = _run(replace(trial, inputs=inputs))
-    return not _equal(tuple(x[1:] for x in changed), tuple(x[1:] for x in answer))
-
-
-def _gradient_note(trial: Trial) -> str:
-    """Say what is wrong with gradients through a right result, if anything.
-
-    Raises:
-        CheckFailed: the code raises an error where a gradient is wanted, or an input or parameter
-            gets no gradient at all.
-    """
-    if not trial.gradients or not trial.inputs:
-        return ""
-    inputs = {
-        name: x.clone().requires_grad_(x.is_floating_point()) for name, x in trial.inputs.items()
-    }
-    leaves = {n: x for n, x in {**inputs, **trial.parameters}.items() if x.requires_grad}
-    try:
-        returned = _call(trial.call, **inputs)
-    except _Raised as error:  # without gradients it raised none
-        told, _, line = str(error).partition("\n")
-        numpy = "numpy()" in told
-        said = ["the numbers are right, but your code cannot take tensors that need a gradient."]
-        said += [told] * (not numpy) + [line] * bool(line) + ["  Look at: NumPy on the way"] * numpy
-        raise CheckFailed("\n".join(said)) from None
-    result = _tensors(returned, trial.names)[0]
-    gradients = [None] * len(leaves)
-    if result.requires_grad:
-        try:
-            loss = (result * result).sum()
-            gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
-        except RuntimeError:
-            return "; but backward() fails: a tensor it needs was changed in place"
-    for name, gradient in zip(leaves, gradients, strict=True):
-        if gradient is None:
-            raise CheckFailed(
-                f"the numbers are right, but no gradient flows back to {name}.\n"
-                "  Look at: detach, .data, no_grad, .item(), NumPy or torch.tensor on the way"
-            )
-    if any(gradient.isnan().any() for gradient in gradients):
-        return "; but gradients are NaN where a whole row is blocked: keep -inf out of that row"
-    return ""

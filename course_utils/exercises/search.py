@@ -1,98 +1,224 @@
-"""The search for the mistakes that give exactly what a learner's code returned."""
+"""Named steps to a right answer, known mistakes at these steps, and the search for them.
 
-from collections.abc import Iterable, Iterator, Sequence
+A mistake replaces one step, so mistakes at different steps combine without further code.
+``explain`` looks for the fewest that together give what a learner's code returned.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import torch
 from torch import Tensor
 
-from course_utils.exercises.registry import MISTAKES, REFERENCE, Answer, Mistake
+Answer = tuple[Tensor, ...]
+Compute = Callable[[SimpleNamespace], object]
+Observed = tuple[Mapping[str, object], Answer]  # what the steps start from, and what came back
+
+
+class DoesNotFit(Exception):  # noqa: N818 - it says what happened
+    """A step or variant does not apply to this input, or its shapes do not fit together."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step on the way to the right answer.
+
+    Attributes:
+        name: a noun. Later steps read the value under it: ``s.scores``.
+        value: what the value is: a tensor's shape, or its type and meaning.
+        compute: what the steps start from and the values of the steps before, to the value.
+    """
+
+    name: str
+    value: str
+    compute: Compute
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mistake:
+    """One known mistake: what it computes, and what to say about it.
+
+    Attributes:
+        id: stable name, as in ``CheckFailed.mistakes``.
+        rows: rows of the course's catalogue, for example ("M12", "M13").
+        step: name of the step that goes wrong; "" if it shows only when the code is run.
+        variants: what is computed there instead. Several are several ways to make this mistake.
+        title: what was done, in one line. If the variants differ in this, it holds a ``{}``.
+        details: what stands in place of ``{}``, for each variant; empty if there is none.
+        why: why it is wrong.
+        look: where in one's own code to look; never the finished code.
+        needs_mask: whether it is named only if some input had a mask. Without any, another
+            mistake gives the same numbers.
+    """
+
+    id: str
+    rows: tuple[str, ...] = ()
+    step: str
+    variants: tuple[Compute, ...]
+    title: str
+    details: tuple[str, ...] = ()
+    why: str
+    look: str
+    needs_mask: bool = False
+
+    def ways(self) -> list["Mistake"]:
+        """Return this mistake once for each variant, with the title that belongs to it."""
+        if not self.details:
+            return [replace(self, variants=(variant,)) for variant in self.variants]
+        return [
+            replace(self, variants=(variant,), title=self.title.format(detail), details=())
+            for variant, detail in zip(self.variants, self.details, strict=True)
+        ]
 
 
 @torch.no_grad()
 def explain(
-    steps: Sequence[str], observed: Sequence[tuple[dict[str, object], Answer | None]], most: int = 3
+    steps: Sequence[Step],
+    mistakes: Sequence[Mistake],
+    answered: Sequence[Observed],
+    failed: Sequence[Mapping[str, object]] = (),
+    most: int = 3,
 ) -> list[tuple[Mistake, ...]]:
     """Find the fewest known mistakes that together give all that was observed.
 
     Args:
-        steps: the steps of ``REFERENCE`` that the exercise consists of, in order.
-        observed: for each input, what the first step starts from and what the learner's code
-            returned, None if it raised an error. The first answer narrows the search down: let it
-            be one to an input that tells many mistakes apart.
+        steps: the steps of the exercise, in order. The value of one called "returned" must be the
+            names of the steps whose values come back.
+        mistakes: those that may have been made.
+        answered: what the steps start from, and what the learner's code returned. The search
+            begins with the last of them: let it be an input that tells many mistakes apart.
+        failed: what the steps start from, for each input on which the code raised an error.
         most: how many mistakes to combine at most.
 
     Returns:
         Every smallest combination, its mistakes in the order of the steps; [] if there is none.
         As no smaller one fits, each mistake in it has an effect.
     """
-    (given, answer), *others = sorted(observed, key=lambda pair: pair[1] is None)
-    if answer is None:
+    if not answered:
         return []  # errors everywhere: there is no number to explain
+    *others, (given, answer) = answered
+    ways = [way for mistake in mistakes for way in mistake.ways()]
     for size in range(most + 1):
         found = [
-            mistakes
-            for mistakes in _search(steps, MISTAKES, size, given, answer)
-            # Where the learner's code raised an error, the same mistakes must raise one too.
-            if all(mistakes in _search(steps, mistakes, size, g, a) for g, a in others if a)
+            chosen
+            for chosen in _combinations(steps, ways, size, given, answer)
+            if all(_gives(steps, chosen, *observed) for observed in others)
         ]
-        if found and size == 0:
-            return []  # these very numbers are what the reference gives
         if found:  # more mistakes than these could only leave all numbers as they are
-            # Where the learner's code raised an error, the same mistakes must raise one too.
-            failed = [given for given, answer in others if not answer]
-            return [
-                mistakes
-                for mistakes in found
-                if not any(mistakes in _search(steps, mistakes, size, g, None) for g in failed)
-            ]
+            return _without_repetition(
+                chosen
+                for chosen in found
+                # Where the learner's code raised an error, the same mistakes must raise one too.
+                if chosen and not any(_runs(steps, chosen, given) for given in failed)
+            )
     return []
 
 
+def values_of(
+    steps: Sequence[Step], given: Mapping[str, object], chosen: Sequence[Mistake] = ()
+) -> dict[str, object]:
+    """Compute all steps; mistakes of a single variant take the place of theirs.
+
+    Raises:
+        DoesNotFit: a step cannot be computed.
+    """
+    variants = {mistake.step: mistake.variants[0] for mistake in chosen}
+    state = dict(given)
+    for step in steps:
+        state[step.name] = _value(variants.get(step.name, step.compute), state)
+    return state
+
+
 def same(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors agree in shape and, as far as float32 can tell, in every number."""
-    return a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+    """Whether two tensors agree in shape, in kind and, as far as float32 can tell, in numbers."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype == torch.bool:
+        return torch.equal(a, b)
+    return torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
 def comparable(x: Tensor) -> Tensor:
-    """In float64, with all that stands for minus infinity (-inf, -1e9, the lowest) made equal."""
-    return x.detach().double().clamp(min=-1e8)
+    """Numbers in float64, with all that stands for minus infinity (-1e9, the lowest) made equal.
+
+    A boolean tensor stays as it is: a mask of numbers is another kind of answer.
+    """
+    return x if x.dtype == torch.bool else x.detach().double().clamp(min=-1e8)
 
 
-def _search(
-    steps: Sequence[str],
-    mistakes: Iterable[Mistake],
+def _value(compute: Compute, state: Mapping[str, object]) -> object:
+    try:
+        return compute(SimpleNamespace(**state))
+    except (RuntimeError, IndexError) as error:
+        # With these two torch refuses shapes and axes that do not fit. Their subclasses, and all
+        # other errors, are slips in this package and must be seen.
+        if type(error) not in (RuntimeError, IndexError):
+            raise
+        raise DoesNotFit(str(error)) from error
+
+
+def _combinations(
+    steps: Sequence[Step],
+    ways: Sequence[Mistake],
     size: int,
-    given: dict[str, object],
-    answer: Answer | None,
+    given: Mapping[str, object],
+    answer: Answer,
 ) -> Iterator[tuple[Mistake, ...]]:
-    """Yield all combinations of up to ``size`` mistakes that give the answer (any, if None).
+    """Yield all combinations of up to ``size`` mistakes that give the answer.
 
     Combinations share the steps before they part, and end with the first returned tensor that is
     not the learner's: this is what makes three at once affordable.
     """
-    options = {step: [m for m in mistakes if m.step == step] for step in steps}
+    options = {step.name: [way for way in ways if way.step == step.name] for step in steps}
 
-    def walk(done: int, state: dict[str, object], chosen: tuple[Mistake, ...]):
+    def walk(done: int, state: dict[str, object], chosen: tuple[Mistake, ...]) -> Iterator:
         if done == len(steps):
             yield chosen
             return
         step = steps[done]
-        for mistake in (None, *options[step]) if len(chosen) < size else (None,):
-            compute = mistake.variant if mistake else REFERENCE[step]
+        for way in (None, *options[step.name]) if len(chosen) < size else (None,):
             try:
-                after = {**state, step: compute(SimpleNamespace(**state))}
-            except (RuntimeError, IndexError, TypeError, AttributeError):
-                continue  # shapes that do not fit, or no such layer or num_heads here
-            if answer is None or _agrees(step, after, answer):
-                yield from walk(done + 1, after, (*chosen, mistake) if mistake else chosen)
+                value = _value(way.variants[0] if way else step.compute, state)
+            except DoesNotFit:
+                continue
+            after = {**state, step.name: value}
+            if _agrees(step.name, after, answer):
+                yield from walk(done + 1, after, (*chosen, way) if way else chosen)
 
-    return walk(0, given, ())
+    return walk(0, dict(given), ())
 
 
-def _agrees(step: str, state: dict[str, object], answer: Answer) -> bool:
-    """Whether a step's result is the learner's, as far as it is returned."""
-    order = state["order"]
-    if step == "order":
-        return len(order) == len(answer)
-    return step not in order or same(comparable(state[step]), answer[order.index(step)])
+def _agrees(name: str, state: Mapping[str, object], answer: Answer) -> bool:
+    """Whether a step's value is the learner's, as far as it is returned."""
+    returned = state["returned"]
+    if name == "returned":
+        return len(returned) == len(answer)
+    return name not in returned or same(comparable(state[name]), answer[returned.index(name)])
+
+
+def _gives(
+    steps: Sequence[Step],
+    chosen: Sequence[Mistake],
+    given: Mapping[str, object],
+    answer: Answer,
+) -> bool:
+    try:
+        state = values_of(steps, given, chosen)
+    except DoesNotFit:
+        return False
+    return all(_agrees(step.name, state, answer) for step in steps)
+
+
+def _runs(steps: Sequence[Step], chosen: Sequence[Mistake], given: Mapping[str, object]) -> bool:
+    try:
+        values_of(steps, given, chosen)
+    except DoesNotFit:
+        return False
+    return True
+
+
+def _without_repetition(found: Iterator[tuple[Mistake, ...]]) -> list[tuple[Mistake, ...]]:
+    """Keep one of those that say the same, because they differ in their variants alone."""
+    said = {tuple((m.id, m.title) for m in chosen): chosen for chosen in found}
+    return list(said.values())

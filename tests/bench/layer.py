@@ -11,8 +11,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_utils.attention import MultiHeadAttention, merge_heads, split_heads
-from course_utils.exercises import registry as mistakes
-from course_utils.exercises.search import comparable, explain
+from course_utils.exercises.attention import SCALED_DOT_PRODUCT_ATTENTION
+from course_utils.exercises.search import comparable, explain, values_of
+from course_utils.exercises.trial import Trial
 
 SECTION = "Our layer against torch's"
 EMBED_DIM = 64
@@ -136,33 +137,28 @@ def measure_finder(quick: bool) -> list[Row]:
     """Time to explain one, two and three mistakes at once, in units of one right answer's check."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    exercise = SCALED_DOT_PRODUCT_ATTENTION
+    steps, known = exercise.all_steps, exercise.all_mistakes
     generator = torch.Generator().manual_seed(0)
-    query = torch.randn(3, 2, 5, 7, generator=generator, dtype=torch.float64)
-    key = torch.randn(3, 2, 5, 7, generator=generator, dtype=torch.float64)
-    value = torch.randn(3, 2, 5, 7, generator=generator, dtype=torch.float64)
-    mask = torch.ones(5, 5, dtype=torch.bool).tril()
-    given = {
-        "returns": ("mixed", "returned_weights"),
-        "heads": [query, key, value],
-        "mask": mask,
-        "num_heads": 2,
+    arguments = {
+        name: torch.randn(3, 2, 5, 7, generator=generator, dtype=torch.float64)
+        for name in ("query", "key", "value")
     }
-    steps = mistakes.ATTENTION
+    arguments["mask"] = torch.ones(5, 5, dtype=torch.bool).tril()
+    start = exercise.start(Trial(arguments))
     # Mistakes that do not hide each other, each at another step.
-    by_id = {m.id: m for m in mistakes.MISTAKES}
-    planted = [
-        by_id[i] for i in ("query-key-swapped", "no-scale", "mask-inverted", "keys-as-values")
-    ]
-    reference = median_seconds(lambda: answer_of(steps, given, ()), 5)
+    ids = ("query-key-swapped", "no-scale", "mask-inverted", "keys-as-values")
+    planted = [mistake for mistake in known if mistake.id in ids]
+    reference = median_seconds(lambda: answer_of(exercise, start, ()), 5)
     for count in (1, 2, 3):
         seconds = []
         for chosen in itertools.combinations(planted, count):
-            answer = answer_of(steps, given, chosen)
-            found = []
-            start = perf_counter()
-            found = explain(steps, [(given, answer)])
-            seconds.append(perf_counter() - start)
-            assert any(set(chosen) == set(combination) for combination in found), chosen
+            answer = answer_of(exercise, start, chosen)
+            before = perf_counter()
+            found = explain(steps, known, [(start, answer)])
+            seconds.append(perf_counter() - before)
+            wanted = {mistake.id for mistake in chosen}
+            assert any(wanted == {m.id for m in combination} for combination in found), wanted
             if quick:
                 break
         median, low, high = quartiles(seconds)
@@ -176,15 +172,9 @@ def measure_finder(quick: bool) -> list[Row]:
         )
 
 
-def answer_of(steps, given, chosen):
-    from types import SimpleNamespace
-
-    at = {mistake.step: mistake.variant for mistake in chosen}
-    state = dict(given)
-    for step in steps:
-        compute = at.get(step) or mistakes.REFERENCE[step]
-        state[step] = compute(SimpleNamespace(**state))
-    return tuple(comparable(state[name]) for name in state["order"])
+def answer_of(exercise, start, chosen):
+    state = values_of(exercise.all_steps, start, chosen)
+    return tuple(comparable(state[name]) for name in state["returned"])
 
 
 def median_seconds(call, times: int) -> float:

@@ -1,0 +1,94 @@
+"""What an exercise is made of."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from course_utils.exercises.search import Answer, DoesNotFit, Mistake, Step
+from course_utils.exercises.trial import SIZES, Trial
+
+SIZES_IN_WORDS = "; ".join("N={} L={} D={} H={}".format(*size) for size in SIZES)
+
+
+def in_order(code: Callable, **arguments: object) -> object:
+    """Call the learner's function with the arguments in their order; None is not passed."""
+    return code(*(x for x in arguments.values() if x is not None))
+
+
+def as_it_is(learner: Callable, trial: Trial) -> tuple[Callable, Trial]:
+    """A function is called as it is; only a class must be built first."""
+    return learner, trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercise:
+    """An exercise: what the learner's code is given, what is right, and what can go wrong.
+
+    Attributes:
+        name: what messages call it.
+        steps: those that give the right answer. They start from ``Trial.given``.
+        mistakes: those that are known at these steps.
+        results: the steps whose values come back, in order, and what messages call each.
+        trials: makes the inputs, easy ones first. The last one tells most mistakes apart: the
+            search begins with it.
+        truth: torch's own answer to ``Trial.given``, passed by name, or one that is computed in
+            another way than the steps; None where torch has nothing like the learner's layer.
+        covered: what the inputs were, for the line that says all is right.
+        call: calls the learner's code with copies of ``Trial.arguments``, passed by name, and
+            makes a tensor or a tuple of tensors of what comes back.
+        prepare: makes of the learner's code and a trial what is called, and the trial for it.
+        gradients: whether a gradient must reach the arguments; without, NumPy will do.
+        boolean: whether the results are boolean.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    mistakes: tuple[Mistake, ...]
+    results: Mapping[str, str]
+    trials: Callable[[], Iterable[Trial]]
+    truth: Callable[..., Answer | None]
+    covered: str = SIZES_IN_WORDS
+    call: Callable[..., object] = in_order
+    prepare: Callable[[Callable, Trial], tuple[Callable, Trial]] = as_it_is
+    gradients: bool = True
+    boolean: bool = False
+
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        """The steps, after the one that says which of their values come back."""
+        return RETURNED, *self.steps
+
+    @property
+    def all_mistakes(self) -> tuple[Mistake, ...]:
+        """The mistakes, and those that any return line can make."""
+        return *RETURN_LINE_MISTAKES, *self.mistakes
+
+    def start(self, trial: Trial) -> dict[str, object]:
+        """Return what all steps start from: ``Trial.given``, and ``results``."""
+        return {**trial.given, "results": tuple(self.results)}
+
+
+def _of_several(results: tuple[str, ...]) -> tuple[str, ...]:
+    if len(results) < 2:
+        raise DoesNotFit("a single result has no order")
+    return results
+
+
+RETURNED = Step("returned", "tuple of names of steps", lambda s: s.results)
+RETURN_LINE_MISTAKES = (
+    Mistake(
+        id="returned-in-wrong-order",
+        step="returned",
+        variants=(lambda s: _of_several(s.results)[::-1],),
+        title="the two results are returned in the other order",
+        why="Whoever calls this unpacks them in the order that was asked for.",
+        look="the return line",
+    ),
+    Mistake(
+        id="only-first-returned",
+        step="returned",
+        variants=(lambda s: _of_several(s.results)[:1],),
+        title="only the first of the results is returned",
+        why="Whoever calls this unpacks all of them.",
+        look="the return line",
+    ),
+)

@@ -1,0 +1,240 @@
+"""Calling a learner's code: what comes back, or what went wrong, in words."""
+
+import ast
+import copy
+import dis
+import inspect
+import linecache
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from course_utils.exercises.exercise import Exercise
+from course_utils.exercises.search import Answer, comparable
+from course_utils.exercises.trial import Trial
+
+_NOT_THEIRS = (str(Path(torch.__file__).parents[1]), str(Path(__file__).parents[1]))
+
+
+class CheckFailed(AssertionError):  # noqa: N818 - it says what happened
+    """The learner's code is not right yet; the message says why.
+
+    Attributes:
+        mistakes: ids of all mistakes that the message names; empty when none explains the result.
+        explanations: the same ids, one tuple for each way to explain the result.
+    """
+
+    def __init__(self, message: str, explanations: Sequence[tuple[str, ...]] = ()) -> None:
+        super().__init__(message)
+        self.explanations = tuple(explanations)
+        self.mistakes = tuple(dict.fromkeys(name for names in explanations for name in names))
+
+    def _render_traceback_(self) -> list[str]:
+        """Have IPython show the message alone: the lines of this package help no learner."""
+        return str(self).splitlines()
+
+
+class CodeRaised(CheckFailed):
+    """The learner's code raised an error of its own."""
+
+
+class NotAttempted(CodeRaised):
+    """It stopped where the stub does; ``left`` says what is still there."""
+
+    left = "raise NotImplementedError is still there"
+
+
+class LeftOpen(NotAttempted):
+    """It returned what stands for nothing yet."""
+
+    left = "part of it still returns `...`"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A learner's code and one input for it.
+
+    Attributes:
+        exercise: what is asked for.
+        code: the learner's function, or the layer that the learner's class has made.
+        trial: the input.
+    """
+
+    exercise: Exercise
+    code: Callable
+    trial: Trial
+
+    def call(self, tensors: Mapping[str, Tensor]) -> object:
+        """Call the code with these tensors, and with copies of the other arguments.
+
+        Raises:
+            CheckFailed: it raised an error, or the exercise has no use for what came back.
+        """
+        arguments = {
+            name: tensors[name] if name in tensors else copy.deepcopy(x)
+            for name, x in self.trial.arguments.items()
+        }
+        return call(self.exercise.call, self.code, **arguments)
+
+    def tensors_of(self, result: object) -> Answer:
+        """Return what came back as a tuple of tensors.
+
+        Raises:
+            CheckFailed: it is something else.
+        """
+        names = tuple(self.exercise.results.values())
+        items = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        if items and all(item is ... for item in items):
+            raise LeftOpen(f"{LeftOpen.left}.")
+        if result is None:
+            raise CheckFailed(
+                "your code returned None; is there a return line, or is what it returns None?"
+            )
+        if not 1 <= len(items) <= len(names):
+            wanted = "two: " * (len(names) == 2) + ", ".join(names)
+            raise CheckFailed(f"your code returned {len(items)} things; expected {wanted}.")
+        for name, x in zip(names, items, strict=False):
+            _require_ordinary(name, x, boolean=self.exercise.boolean)
+        return items
+
+    def answer(self, *, dropout: bool = False) -> Answer:
+        """Return the tensors that the code makes of the input, comparable with others.
+
+        Args:
+            dropout: whether dropout works as the code has it; it does nothing otherwise.
+
+        Raises:
+            CheckFailed: the code raised an error, changed its input or returned something else.
+        """
+        tensors = {name: x.clone() for name, x in self.trial.tensors.items()}
+        with nullcontext() if dropout else _DropoutOff():
+            result = self.call(tensors)
+        for name, x in tensors.items():
+            if not torch.equal(x, self.trial.tensors[name]):
+                raise CheckFailed(
+                    f"your code changes its input {name} in place; leave it as it came."
+                )
+        return tuple(map(comparable, self.tensors_of(result)))
+
+
+def call(code: Callable, *args: object, **kwargs: object) -> object:
+    """Call the learner's code; an error becomes a sentence with the learner's own line.
+
+    Raises:
+        NotAttempted: it ran into the line that a stub raises with.
+        CodeRaised: it raised another error.
+        CheckFailed: what an exercise found out while it looked at what came back.
+    """
+    try:
+        return code(*args, **kwargs)
+    except CheckFailed:
+        raise
+    except Exception as error:
+        own, deepest = None, error.__traceback__
+        while deepest.tb_next:
+            deepest = deepest.tb_next
+            if not deepest.tb_frame.f_code.co_filename.startswith(_NOT_THEIRS):
+                own = deepest
+        # A stub has a raise statement of its own; torch's NotImplementedError comes from a call.
+        if isinstance(error, NotImplementedError) and own is deepest:
+            bytecode = own.tb_frame.f_code.co_code
+            if dis.opname[bytecode[own.tb_lasti]] == "RAISE_VARARGS":
+                raise NotAttempted("part of it still raises NotImplementedError.") from None
+        first_line = str(error).partition("\n")[0]
+        message = re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {first_line}")
+        if own:
+            source = linecache.getline(own.tb_frame.f_code.co_filename, own.tb_lineno).strip()
+            message += f"\n  in your line {own.tb_lineno}: {source}"
+        raise CodeRaised(f"your code raised {message}") from None
+
+
+def takes(code: Callable, name: str, place: int | None = None) -> bool:
+    """Whether a function takes an argument, by name or in this place; yes, if it does not say."""
+    try:
+        parameters = inspect.signature(code).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    if any(p.name == name or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return True
+    others = [p for p in parameters if p.name != "mask" and p.kind is not p.KEYWORD_ONLY]
+    return place is not None and len(others) > place
+
+
+def is_stub(code: object) -> bool:
+    """Whether a function's body is nothing but a docstring, ``...`` or ``pass``."""
+    body = _body(code)
+    return bool(body) and all(
+        isinstance(line, ast.Pass)
+        or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
+        for line in body
+    )
+
+
+def has_lines(code: object) -> bool:
+    """Whether a function holds more than a docstring and the line that a stub raises with."""
+    return not all(isinstance(line, ast.Raise | ast.Pass | ast.Expr) for line in _body(code))
+
+
+def as_number(name: str, x: object) -> object:
+    """Any kind of number as a tensor; ``...``, which stands for nothing yet, as it is.
+
+    Raises:
+        CheckFailed: anything else; the message names it.
+    """
+    if x is ...:
+        return x
+    try:
+        return torch.tensor(float(x), dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):  # the last from a tensor of many numbers
+        if isinstance(x, Tensor):
+            kind = f"a tensor of shape {tuple(x.shape)}"
+        else:
+            kind = f"of type {type(x).__name__}"
+        raise CheckFailed(f"{name} is {kind}; expected a number.") from None
+
+
+class _DropoutOff(TorchFunctionMode):
+    """Make dropout do nothing, so that all else in a learner's code can be compared."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if func in (F.dropout, torch.dropout):
+            return args[0] if args else kwargs["input"]
+        if func is F.scaled_dot_product_attention:  # dropout_p is its fifth argument
+            args = (*args[:4], *(0.0 for _ in args[4:5]), *args[5:])
+            kwargs |= {"dropout_p": 0.0} if "dropout_p" in kwargs else {}
+        return func(*args, **kwargs)
+
+
+def _body(code: object) -> list[ast.stmt]:
+    """Return a function's statements; [] where its source is not to be had."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code))).body[0]
+    except (OSError, TypeError, SyntaxError, IndexError):
+        return []
+    return tree.body if isinstance(tree, ast.FunctionDef) else []
+
+
+def _require_ordinary(name: str, x: object, *, boolean: bool) -> None:
+    """Refuse what is no ordinary tensor of numbers.
+
+    Raises:
+        CheckFailed: the message says what it is.
+    """
+    if not isinstance(x, Tensor):
+        kind = "a NumPy array" if type(x).__module__ == "numpy" else f"of type {type(x).__name__}"
+        raise CheckFailed(f"{name} is {kind}; expected a torch tensor.")
+    if x.device.type != "cpu":
+        raise CheckFailed(f"{name} is on device {x.device}; expected cpu, like the input.")
+    if x.layout != torch.strided:
+        raise CheckFailed(f"{name} is {x.layout}; expected an ordinary tensor, like the input.")
+    if x.dtype not in (torch.float32, torch.float64) and not (boolean and x.dtype == torch.bool):
+        raise CheckFailed(f"{name} holds {x.dtype}; expected torch.float32, like the input.")

@@ -1,0 +1,210 @@
+"""What can be seen of a wrong answer without guessing where it comes from, and of gradients."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from course_utils.exercises.learner import CheckFailed, CodeRaised, Run
+from course_utils.exercises.search import Answer, same
+from course_utils.exercises.trial import Trial, random_numbers
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A learner's answer to one input, beside the right one.
+
+    Attributes:
+        run: the code and the input.
+        answer: what came back.
+        expected: what should have; None where torch has nothing like the learner's layer.
+    """
+
+    run: Run
+    answer: Answer
+    expected: Answer | None
+
+    @cached_property
+    def right(self) -> bool:
+        """Whether the answer is the expected one."""
+        return self.expected is not None and self.gives(self.expected)
+
+    def gives(self, other: Answer) -> bool:
+        """Whether the answer is the same as another."""
+        return _equal(self.answer, other)
+
+
+def observations(wrong: Judged, answered: list[Judged]) -> list[str]:
+    """Say what can be seen of a wrong answer, and of the answers to other inputs beside it.
+
+    Args:
+        wrong: the first of the answers that is wrong.
+        answered: the answers to all inputs.
+
+    Returns:
+        Lines of text.
+    """
+    trial = wrong.run.trial
+    if wrong.expected is None:
+        shapes = ", ".join(f"{n} {tuple(x.shape)}" for n, x in trial.parameters.items())
+        return [f"each of the four weights must be (D, D); with {trial.label} you have {shapes}."]
+    names = tuple(wrong.run.exercise.results.values())
+    seen = ["no known mistake gives these numbers. What can be seen:", f"  input: {trial.label}"]
+    for name, got, want in zip(names, wrong.answer, wrong.expected, strict=False):
+        seen += _about_result(name, got, want)
+    seen += _about_sizes(wrong, answered)
+    seen += _about_padding(wrong, answered)
+    if len(wrong.answer) < len(wrong.expected):
+        came = ("one result", "two results")[len(wrong.answer) - 1]
+        seen.append(f"  only {came} came back; expected {', '.join(names)}")
+    if any(map(_leaks, answered)):
+        seen.append("  samples mix: a change of sample 0 alone changes the result of others")
+    return seen
+
+
+def note_about_gradients(run: Run) -> str:
+    """Say what is wrong with gradients through a right result, if anything.
+
+    Raises:
+        CheckFailed: the code raises an error where a gradient is wanted, or an input or parameter
+            gets no gradient at all.
+    """
+    if not run.exercise.gradients or not run.trial.tensors:
+        return ""
+    tensors = {
+        name: x.clone().requires_grad_(x.is_floating_point())
+        for name, x in run.trial.tensors.items()
+    }
+    leaves = {n: x for n, x in {**tensors, **run.trial.parameters}.items() if x.requires_grad}
+    result = _first_result(run, tensors)
+    gradients = [None] * len(leaves)
+    if result.requires_grad:
+        try:
+            loss = (result * result).sum()
+            gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
+        except RuntimeError:
+            return "; but backward() fails: a tensor it needs was changed in place"
+    for name, gradient in zip(leaves, gradients, strict=True):
+        if gradient is None:
+            raise CheckFailed(
+                f"the numbers are right, but no gradient flows back to {name}.\n"
+                "  Look at: detach, .data, no_grad, .item(), NumPy or torch.tensor on the way"
+            )
+    if any(gradient.isnan().any() for gradient in gradients):
+        return "; but gradients are NaN where a whole row is blocked: keep -inf out of that row"
+    return ""
+
+
+def _first_result(run: Run, tensors: dict[str, Tensor]) -> Tensor:
+    """Return the first thing that comes back when the tensors need a gradient.
+
+    Raises:
+        CheckFailed: only then does the code raise an error.
+    """
+    try:
+        returned = run.call(tensors)
+    except CodeRaised as error:
+        told, _, line = str(error).partition("\n")
+        numpy = "numpy()" in told
+        said = ["the numbers are right, but your code cannot take tensors that need a gradient."]
+        said += [told] * (not numpy) + [line] * bool(line) + ["  Look at: NumPy on the way"] * numpy
+        raise CheckFailed("\n".join(said)) from None
+    return run.tensors_of(returned)[0]
+
+
+def _about_result(name: str, got: Tensor, want: Tensor) -> list[str]:
+    """Compare one of the results with what it should be."""
+    if got.shape != want.shape:
+        return [f"  {name} has shape {tuple(got.shape)}, expected {tuple(want.shape)}"]
+    alike = got.dtype == want.dtype
+    right = int(torch.isclose(got, want, rtol=1e-4, atol=1e-5).sum()) if alike else 0
+    count = f"{right} of its {want.numel()} numbers are right"
+    seen = [f"  {name}: {count if want.ndim else 'right' if right else 'not right'}"]
+    if got.isnan().any():
+        seen.append(f"  {name} holds NaN")
+    if name == "weights" and not same(got.sum(-1), want.sum(-1)):
+        seen.append(_about_rows(got))
+    return seen
+
+
+def _about_rows(weights: Tensor) -> str:
+    """Say along which axis weights sum to 1, if not along the keys as they should."""
+    axes = ("batch", "head", "query", "key")[-weights.ndim :]
+    sums = {axis: weights.sum(i) for i, axis in enumerate(axes)}
+    ones = [axis for axis, total in sums.items() if same(total, torch.ones_like(total))]
+    if "key" in ones:
+        return "  all rows of weights sum to 1, even where a query may see nothing"
+    over = f"; over the {ones[0]} axis they do" if ones else ""
+    return f"  rows of weights do not sum to 1{over}"
+
+
+def _about_sizes(wrong: Judged, answered: list[Judged]) -> list[str]:
+    """Say how many inputs of other sizes come out right, if any do."""
+    # With a mask, or a switch, other lines of code are at work: only the same kind tells of sizes.
+    alike = [judged for judged in answered if judged.run.trial.kind == wrong.run.trial.kind]
+    fine = [judged.run.trial for judged in alike if judged.right]
+    if not fine:
+        return []
+    count = f"  {len(fine)} of {len(alike)} inputs come out right"
+    if all(_samples(trial) == 1 for trial in fine) and _right_alone(wrong.run):
+        return [f"{count}, the one with a single sample"]
+    return [f"{count}; is a size fixed in your code?"]
+
+
+def _about_padding(wrong: Judged, answered: list[Judged]) -> list[str]:
+    """Say so if padding alone makes the answer wrong."""
+    full = [judged for judged in answered if not judged.run.trial.padded]
+    if wrong.run.trial.padded and full and all(judged.right for judged in full):
+        return ["  without any padding, everything is right"]
+    return []
+
+
+def _samples(trial: Trial) -> int | None:
+    """How many samples an input holds; None if it has no axis for them."""
+    x = next(iter(trial.tensors.values()), None)
+    return None if x is None or x.ndim < 3 else len(x)
+
+
+def _right_alone(run: Run) -> bool:
+    """Whether the first sample of an input comes out right when it comes alone."""
+    n = _samples(run.trial)
+    if not n:
+        return False
+    first = {
+        name: x[:1]
+        for name, x in run.trial.tensors.items()
+        if len(x) == n and (x.ndim > 2 or not x.is_floating_point())
+    }
+    alone = _with_tensors(run, first)
+    try:
+        return _equal(alone.answer(), run.exercise.truth(**alone.trial.given))
+    except (CheckFailed, RuntimeError, ValueError):  # it does not run with one sample
+        return False
+
+
+def _leaks(judged: Judged) -> bool:
+    """Whether the result of a sample depends on another sample."""
+    run, tensors = judged.run, judged.run.trial.tensors
+    if not tensors or not judged.gives(run.answer()):
+        return False  # nothing to compare, or random anyway
+    size = len(next(iter(tensors.values())))
+    if any(x.ndim < 3 or len(x) != size for x in judged.answer):
+        return False
+    changed = {}
+    for name, x in tensors.items():
+        if x.is_floating_point() and x.ndim > 2 and len(x) == size:  # others hold no samples
+            changed[name] = x.clone()
+            changed[name][0] = random_numbers(*x[0].shape, seed=9)
+    others = tuple(x[1:] for x in _with_tensors(run, changed).answer())
+    return not _equal(others, tuple(x[1:] for x in judged.answer))
+
+
+def _with_tensors(run: Run, tensors: dict[str, Tensor]) -> Run:
+    """Return the same run with other tensors for some arguments."""
+    arguments = {**run.trial.arguments, **tensors}
+    return replace(run, trial=replace(run.trial, arguments=arguments))
+
+
+def _equal(answer: Answer, other: Answer) -> bool:
+    return len(answer) == len(other) and all(map(same, answer, other))
