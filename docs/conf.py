@@ -6,9 +6,12 @@ from latex2mathml.converter import convert
 project = html_title = "Attention heads, one cell at a time"
 extensions = ["myst_nb"]
 html_theme = "furo"
-html_static_path = ["static"]
-html_css_files = ["explorer.css", "course.css"]  # build.py writes the first
-html_js_files = ["course.js"]
+# What moves here moves in JupyterLab, by the same files.
+shared = ["explorer.css", "stored.css", "stored.js", "stops.js"]
+labextension = "../course_utils/jupyter/labextension/static"
+html_static_path = ["static", *(f"{labextension}/{name}" for name in shared)]
+html_css_files = ["explorer.css", "stored.css", "course.css"]
+html_js_files = ["stored.js", "stops.js", "course.js"]
 html_copy_source = False
 html_show_sphinx = html_show_copyright = False
 html_math_renderer = "mathml"

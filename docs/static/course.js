@@ -1,22 +1,21 @@
-// An explorer of the static edition: every view was made beforehand, and the controls choose one.
+// What a lesson has stored moves here as in JupyterLab; the place of each is its number on the page.
 document.addEventListener("DOMContentLoaded", () => {
-    for (const explorer of document.querySelectorAll(".ac-explorer")) {
-        const views = JSON.parse(explorer.querySelector("script").textContent);
-        const controls = [...explorer.querySelectorAll("input")];
-        const view = explorer.querySelector(".ac-explorer-view");
-        const show = () => {
-            const at = controls.map((control) => {
-                const labels = JSON.parse(control.dataset.labels || "null");
-                if (!labels) return +control.checked;
-                control.nextElementSibling.textContent = labels[control.value];
-                control.setAttribute("aria-valuetext", labels[control.value]);
-                return control.value;
-            });
-            view.innerHTML = views[at.join()];
+    const { kinds, recall, remember } = window.attentionCourse;
+    document.querySelectorAll(".ac-stored").forEach(async (stored, number) => {
+        const { kind, stored: data } = stored.dataset, moving = document.createElement("div");
+        const name = `attention-course:${location.pathname}#${number}`;
+        const place = {
+            toRun: "Run this cell in JupyterLab",
+            kept: () => recall(name),
+            keep: (value) => remember(name, value),
         };
-        controls.forEach((control) => control.addEventListener("input", show));
-        show();
-    }
+        try {
+            await kinds[kind](moving, JSON.parse(data), place);
+            stored.prepend(moving);
+        } catch {
+            stored.classList.add("ac-stored-fails");
+        }
+    });
 });
 
 // What can be scrolled must be reached by keyboard.

@@ -5,18 +5,9 @@
 // notebook "unsaved". A cell that runs again shows a fresh explorer, which is then told its stop.
 (() => {
     const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
-    const { kinds, moduleOf, plugins } = window.attentionCourse;
+    const { kinds, recall, remember, forget, moduleOf, plugins } = window.attentionCourse;
     const kindOf = (data) => Object.keys(kinds).find((kind) => kind in data);
     const isSame = (a, b) => JSON.stringify(a) == JSON.stringify(b);
-
-    // Whoever forbids a browser to store anything keeps moves as long as the page is open.
-    const inBrowser = (action) => {
-        try {
-            return action(window.localStorage);
-        } catch {
-            return null;
-        }
-    };
 
     class Keeper {
         constructor(panel) {
@@ -27,7 +18,7 @@
             const { context, sessionContext } = panel;
             context.saveState.connect((_, state) => {
                 if (state == "started") this.write();
-                if (state == "completed") this.forget();
+                if (state == "completed") this.forgetWritten();
             });
             sessionContext.iopubMessage.connect((_, message) => this.hear(message));
             sessionContext.statusChanged.connect((_, status) => {
@@ -58,14 +49,12 @@
         }
 
         kept(key) {
-            const name = this.nameOf(key);
-            const unsaved = inBrowser((storage) => JSON.parse(storage.getItem(name)));
-            return unsaved ?? this.left.get(key);
+            return recall(this.nameOf(key)) ?? this.left.get(key);
         }
 
         keep(key, value) {
             this.left.set(key, value);
-            inBrowser((storage) => storage.setItem(this.nameOf(key), JSON.stringify(value)));
+            remember(this.nameOf(key), value);
         }
 
         /** Put what was left into the notebook that is about to be saved. */
@@ -83,11 +72,11 @@
         }
 
         /** What is in the file now need not stay in the browser. */
-        forget() {
+        forgetWritten() {
             for (const [key, stop] of this.written) {
                 if (!isSame(this.kept(key), stop)) continue;  // moved since
                 this.left.set(key, stop);
-                inBrowser((storage) => storage.removeItem(this.nameOf(key)));
+                forget(this.nameOf(key));
             }
         }
 

@@ -46,16 +46,15 @@
             input.setAttribute("aria-valuetext", labels[input.value]);
             return +input.value;
         };
-        const node = element("label", {}, element("span", {}, name), input, readout);
-        if (labels.some((label) => label.length > 6)) node.className = "ac-explorer-names";
+        const className = labels.every((label) => label.length < 6) ? "ac-numbers" : "ac-names";
+        const node = element("label", { className }, name, input, readout);
         return { input, node, stop: read };
     };
 
     const showStops = async (node, stored, place) => {
         const content = await unpack(stored.stops);
         check(content);
-        const { controls, left_out, texts, views, stops } = content;
-        const left = Object(place.kept());
+        const { controls, left_out, texts, views, stops } = content, left = Object(place.kept());
         const made = controls.map((control) => {
             const own = Object.hasOwn(left, control.key) ? left[control.key] : undefined;
             return make(control, isNumber(own, endOf(control)) ? own : control.start);
@@ -84,8 +83,7 @@
         node.replaceChildren(bar, view);
         if (left_out.length) {
             const names = left_out.map((name) => `“${name}”`).join(" and ");
-            const more = `${place.toRun} to change ${names} as well.`;
-            node.append(element("p", { className: "ac-note" }, more));
+            bar.append(element("p", {}, `${place.toRun} to change ${names} as well.`));
         }
     };
 

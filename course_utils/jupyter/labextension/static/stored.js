@@ -96,10 +96,24 @@
         return JSON.parse(text + decoder.decode());
     };
 
+    // What was left in this browser, by name. Where it may store nothing, nothing was left.
+    const inBrowser = (action) => {
+        try {
+            return action(window.localStorage);
+        } catch {
+            return undefined;
+        }
+    };
+    const recall = (name) =>
+        inBrowser((storage) => JSON.parse(storage.getItem(name))) ?? undefined;
+    const remember = (name, value) =>
+        inBrowser((storage) => storage.setItem(name, JSON.stringify(value)));
+    const forget = (name) => inBrowser((storage) => storage.removeItem(name));
+
     // By mimetype, what shows it: called with an empty element, the metadata of the mimetype, and
     // where it stands: {kept, keep, toRun}. `kept()` is what was left there before, or undefined;
     // `keep(value)` leaves something; `toRun` is how to get all of it, the start of a sentence.
     const kinds = {};
 
-    window.attentionCourse = { build, unpack, kinds };
+    window.attentionCourse = { build, unpack, kinds, recall, remember, forget };
 })();
