@@ -3,8 +3,6 @@
 import pytest
 
 from course_utils.heatmaps import CourseFigure, plot_points
-from course_utils.sliders.controls import make_text
-from course_utils.sliders.tables import heat_tables
 
 GROUPS = {"layer 0": ([0.1, 0.2, 0.3], [1, 10, 100]), "layer 1": ([0.5], [20])}
 
@@ -68,23 +66,3 @@ class TestPoints:
     def test_wrong_arguments(self, groups, options, said):
         with pytest.raises(ValueError, match=said):
             draw(groups, **options)
-
-
-class TestTables:
-    def test_corner_and_upright_names(self):
-        (table,) = heat_tables([[[1.0]]], ["a"], ["b"], ["one"], corner="<here>", upright=True)
-        assert '<table class="ac ac-map ac-upright">' in table
-        assert "&lt;here&gt;" in table
-
-    def test_as_it_was_without_them(self):
-        (table,) = heat_tables([[[1.0]]], ["a"], ["b"], ["one"])
-        assert '<table class="ac ac-map"><caption>one' in table
-        assert "query ↓ key →" in table
-
-    def test_a_text_field_follows_every_key(self):
-        field = make_text("text", "at first")
-        assert (field.value, field.description, field.continuous_update) == (
-            "at first",
-            "text",
-            True,
-        )

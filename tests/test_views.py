@@ -1,32 +1,16 @@
 """The views of all stops of an explorer, made beforehand, and what else an explorer gives away."""
 
 import json
-from functools import partial
 
 import pytest
-import torch
+from helpers import ENCODER, MAKERS, every_state, page
 from ipywidgets import Checkbox, Text
 from ipywidgets.widgets import widget
-from test_digits import Model
-from test_head_counts import make as make_head_counts
-from test_minilm import SMALL
-from test_sliders import MAKERS, every_state, page
 
-from course_utils.sliders import (
-    Explorer,
-    explore_digits,
-    explore_sentence,
-    explore_split,
-)
+from course_utils.sliders import Explorer, explore_sentence, explore_split
 from course_utils.sliders.controls import make_slider, make_switch
 
 EVERYTHING = 10**9
-MAKERS = {
-    **MAKERS,
-    "head counts": make_head_counts,
-    "digits": partial(explore_digits, {1: Model(1), 4: Model(4)}, torch.rand(2, 8, 8), [3, 5]),
-    "sentence": partial(explore_sentence, SMALL, "a cat", layer=1, head=2),
-}
 each_explorer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
@@ -126,7 +110,7 @@ def test_a_control_that_changes_what_another_offers_stays_as_it_is():
 
 
 def test_what_is_typed_stays_as_it_is():
-    explorer = explore_sentence(SMALL, "a cat")
+    explorer = explore_sentence(ENCODER, "a cat")
     assert explorer.views(EVERYTHING)["left_out"] == ["text"]
     typed = Explorer(
         {"text": Text("a")}, compute=dict, view=str, draw=None, describe=lambda state: ""
