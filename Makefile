@@ -23,7 +23,7 @@ help:
 	@echo "make test          re-run every notebook and compare, test the helpers"
 	@echo "make test-browser  drive JupyterLab in headless Chromium"
 	@echo "make execute       re-run every notebook and store its outputs"
-	@echo "make student       write a copy without solutions and outputs into student/"
+	@echo "make student       write a copy without solutions and results into student/"
 	@echo "make gain          a class's gain from pre-test to post-test: SCORES=folder"
 	@echo "make site          write a static edition into site/: no server, no network"
 	@echo "make bench         measure sliders, suite, memory and layer; takes 10 minutes"
@@ -64,15 +64,16 @@ execute: install
 		--ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec"}'; status=$$?; \
 	$(BIN)/python -m course_utils.jupyter.saving $(NOTEBOOKS) && exit $$status
 
-# The copy for learners: solution cells are tagged, and every output goes. Nobody's work is replaced.
+# The copy for learners: solution cells are tagged, and outputs go, but for sliders, which need no
+# run. Nobody's work is replaced.
 student: install
 	@test -n "$(STUDENT)" && test -z "$$(ls -A "$(STUDENT)" 2>/dev/null)" || { \
 		echo "The folder '$(STUDENT)' must be new or empty: what is in it may be somebody's work." \
 		"Move it away, or choose another: make student STUDENT=folder"; exit 1; }
 	$(BIN)/jupyter nbconvert --to notebook --output-dir "$(STUDENT)" $(NOTEBOOKS) \
 		--TagRemovePreprocessor.enabled=True \
-		--TagRemovePreprocessor.remove_cell_tags=solution \
-		--ClearOutputPreprocessor.enabled=True
+		--TagRemovePreprocessor.remove_cell_tags=solution
+	$(BIN)/python -m course_utils.jupyter.copies "$(STUDENT)"/*.ipynb
 	cp notebooks/mistakes.md "$(STUDENT)"
 
 # One CSV file for each learner, anywhere inside the folder.

@@ -15,6 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from solutions import all_mistakes
 
 from course_utils.exercises.judge import DROPOUT
+from course_utils.sliders.stops import MIMETYPE
 
 ROOT = Path(__file__).parent.parent
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -38,6 +39,10 @@ def run(notebook, replaced: dict[str, str] | None = None) -> tuple[dict, dict]:
             printed[cell.id] = out.getvalue()
             assert result.success, f"{cell.id}: {result.error_in_exec}"
     return shell.user_ns, printed
+
+
+def outputs_of(notebook) -> list:
+    return [output for cell in notebook.cells for output in cell.get("outputs", ())]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +89,12 @@ def test_the_hand_out_copy_holds_no_solution_and_runs(path, student):
     assert not re.search("solved", text, re.I), "a solution, or what it printed, is left"
     for cell in solutions:
         assert cell.source not in [other.source for other in copy.cells]
-    assert not any(cell.get("outputs") for cell in copy.cells)
+    kept = outputs_of(copy)
+    explorers = [output for output in outputs_of(lesson) if MIMETYPE in output.get("data", {})]
+    assert explorers
+    assert [output.data for output in kept] == [output.data for output in explorers]
+    assert all(output.metadata[MIMETYPE]["stops"] for output in kept)
+    assert {cell.execution_count for cell in copy.cells if cell.cell_type == "code"} == {None}
 
     exercises = tagged(copy, "exercise")
     if path.name > "06" and not os.environ.get("CI"):  # these train, and nbval runs them already

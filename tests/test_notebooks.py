@@ -73,7 +73,7 @@ def test_there_are_lessons():
 class TestLesson:
     def test_is_clean(self, path):
         assert hygiene(read(path)) == []
-        assert path.stat().st_size < 500_000
+        assert path.stat().st_size < 800_000
 
     def test_has_the_shape_of_a_lesson(self, path):
         notebook = read(path)
