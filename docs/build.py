@@ -18,6 +18,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
+from course_utils.files import replace_all
 from course_utils.sliders import Views
 from course_utils.sliders.style import style_sheet
 
@@ -94,8 +95,8 @@ def prepare(path: Path, folder: Path) -> None:
     nbformat.write(notebook, folder / path.name)
 
 
-def main(target: Path) -> None:
-    """Build everything into target."""
+def main(target: Path | None) -> None:
+    """Build everything into target; without one, only try each link that leads elsewhere."""
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / "source"
         source.mkdir()
@@ -121,15 +122,17 @@ def main(target: Path) -> None:
         (source / "tests" / "bench").mkdir(parents=True)
         for page in bench:
             shutil.copy(ROOT / f"{page}.md", source / f"{page}.md")
-        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+        command = [sys.executable, "-m", "sphinx", "-W", "--keep-going"]
+        command += ["-q", "-b", "html"] if target else ["-b", "linkcheck"]
         # MyST-NB puts a folder of its own next to the pages, so they are made elsewhere at first.
         pages_folder = Path(scratch) / "built" / "pages"
         (pages_folder / "_static").mkdir(parents=True)
         (pages_folder / "_static" / "explorer.css").write_text(style_sheet(), encoding="utf-8")
         subprocess.run([*command, "-c", HERE, source, pages_folder], check=True, env=ENVIRONMENT)
-        shutil.copytree(pages_folder, target, dirs_exist_ok=True)
-    print(f"Open {target / 'index.html'}")
+        if target:
+            replace_all(pages_folder, target)
+            print(f"Open {target / 'index.html'}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(None if sys.argv[1] == "--links" else Path(sys.argv[1]))
