@@ -1,4 +1,5 @@
-# Every target sets up what it needs. The first run installs into .venv and takes a few minutes.
+# Every target sets up what it needs, when it first runs. `make lab` installs into .venv what the
+# lessons need, which takes a few minutes; the others add their own tools.
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
@@ -16,7 +17,10 @@ CHECK_PYTHON := 'import sys; sys.exit(None if (3, 11) <= sys.version_info[:2] <=
 	"This course needs Python 3.11 to 3.14, and this is %d.%d. Try: make clean, then make \
 	PYTHON=python3.11 lab" % sys.version_info[:2])'
 
-.PHONY: help install lab test test-browser execute student gain site bench lint clean
+EXTRAS := test browser site
+.PHONY: help install $(EXTRAS:%=install-%) lab test test-browser execute student gain site links \
+	bench lint constraints clean
+.NOTPARALLEL:
 
 help:
 	@echo "make lab           open the course in JupyterLab"
@@ -26,71 +30,78 @@ help:
 	@echo "make student       write a copy without solutions and results into student/"
 	@echo "make gain          a class's gain from pre-test to post-test: SCORES=folder"
 	@echo "make site          write a static edition into site/: no server, no network"
+	@echo "make links         try every link of the static edition that leads elsewhere"
 	@echo "make bench         measure sliders, suite, memory and layer; takes 10 minutes"
 	@echo "make lint          check style and format of code and notebooks"
+	@echo "make constraints   write the versions of all installed packages into constraints.txt"
 	@echo "make clean         remove .venv and caches"
 
-install: $(VENV)/.installed
-
-# The stamp is touched last, so an install that was broken off is taken up again; so is a half-made
+# An extra's stamp bears a checksum of what it was installed from: in a folder that was copied, dates
+# mean nothing. It comes last, so an install that was broken off is taken up again; so is a half-made
 # environment, whose pip does not work. Another one is left as it is.
-$(VENV)/.installed: requirements.txt pyproject.toml
+SUM := $(shell cat pyproject.toml constraints.txt $$(find course_utils/jupyter -type f \
+	! -name '*.py*' | sort) 2>/dev/null | cksum | cut -d ' ' -f 1)
+
+$(VENV)/.installed-%-$(SUM):
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
 		$(PYTHON) -c $(CHECK_PYTHON) && $(PYTHON) -m venv $(VENV); }
 	@$(BIN)/python -c $(CHECK_PYTHON)
-	$(BIN)/python -m pip install -r requirements.txt
-	@touch $@
+	$(BIN)/python -m pip install -c constraints.txt -e '.[$*]'
+	@$(RELINK)
+	@rm -f $(VENV)/.installed-$*-* && touch $@
+
+RELINK = $(BIN)/python -S tools/relink.py $(VENV)
+
+# The folder may have been moved or copied since.
+install: $(VENV)/.installed-lab-$(SUM)
+	@test -x $(BIN)/python || { echo "The Python that $(VENV) was made with has gone. Try: make" \
+		"clean, then make lab"; exit 1; }
+	@$(RELINK)
+
+$(EXTRAS:%=install-%): install-%: install $(VENV)/.installed-%-$(SUM)
 
 # The default URL, so that the address that is printed leads to lesson 1 as well, not only the
 # browser that is opened. JupyterLab refuses to start as root unless told that this is meant.
 lab: install
-	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(firstword $(NOTEBOOKS)) --ip=127.0.0.1 \
-		$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
+	@$(BIN)/python -m course_utils.jupyter.home
+	$(BIN)/python -m jupyterlab --LabApp.default_url=/lab/tree/$(firstword $(NOTEBOOKS)) \
+		--ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
 
-test: install
-	$(BIN)/pytest
+test: install-test
+	$(BIN)/python -m pytest
 
-test-browser: install
-	$(BIN)/pytest tests/browser
+test-browser: install-test install-browser install-site
+	$(BIN)/python -m pytest tests/browser
 
-# Neither times nor versions nor live views are stored: a second run changes nothing. What ran
-# before a lesson that failed is tidied as well.
 execute: install
-	$(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS) \
-		--ExecutePreprocessor.record_timing=False \
-		--ExecutePreprocessor.store_widget_state=False \
-		--ClearMetadataPreprocessor.enabled=True \
-		--ClearMetadataPreprocessor.clear_cell_metadata=False \
-		--ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec"}'; status=$$?; \
-	$(BIN)/python -m course_utils.jupyter.saving $(NOTEBOOKS) && exit $$status
+	$(BIN)/python tools/execute.py $(NOTEBOOKS)
 
-# The copy for learners: solution cells are tagged, and outputs go, but for sliders, which need no
-# run. Nobody's work is replaced.
+# The copy for learners: solution cells are tagged, and outputs go, but for what moves before a cell
+# has run.
 student: install
-	@test -n "$(STUDENT)" && test -z "$$(ls -A "$(STUDENT)" 2>/dev/null)" || { \
-		echo "The folder '$(STUDENT)' must be new or empty: what is in it may be somebody's work." \
-		"Move it away, or choose another: make student STUDENT=folder"; exit 1; }
-	$(BIN)/jupyter nbconvert --to notebook --output-dir "$(STUDENT)" $(NOTEBOOKS) \
-		--TagRemovePreprocessor.enabled=True \
-		--TagRemovePreprocessor.remove_cell_tags=solution
-	$(BIN)/python -m course_utils.jupyter.copies "$(STUDENT)"/*.ipynb
-	cp notebooks/mistakes.md "$(STUDENT)"
+	$(BIN)/python tools/student.py "$(STUDENT)" $(NOTEBOOKS) notebooks/mistakes.md
 
 # One CSV file for each learner, anywhere inside the folder.
 gain: install
 	$(BIN)/python -m course_utils.gain "$(SCORES)" "$(GAIN)"
 
 # Pages that open from disk, whose explorers move without a kernel.
-site: install
+site: install-site
 	$(BIN)/python docs/build.py "$(SITE)"
 
+links: install-site
+	$(BIN)/python docs/build.py --links
+
 # With the harness of the browser tests. BENCH_FLAGS=--quick only proves that it works.
-bench: install
+bench: install-test install-browser
 	PYTHONPATH=tests/browser $(BIN)/python tests/bench $(BENCH_FLAGS)
 
-lint: install
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
+lint: install-test
+	$(BIN)/python -m ruff check
+	$(BIN)/python -m ruff format --check
+
+constraints: $(EXTRAS:%=install-%)
+	$(BIN)/python tools/constraints.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache

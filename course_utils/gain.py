@@ -5,12 +5,14 @@ write them (see ``course_utils.questions.scores``). It prints a table and writes
 """
 
 import csv
+import io
 import statistics
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from course_utils.files import replace
 from course_utils.heatmaps.figure import CourseFigure
 from course_utils.questions.bank import letters_of
 from course_utils.questions.scores import read_score_file
@@ -145,12 +147,14 @@ def main(folder: str, picture: str) -> None:
         shown = ["–" if score is None else score for score in (before, after)]
         print(f"{learner.name:<30} {shown[0]!s:>6} {shown[1]!s:>6} {gain:>5}")
     figure = plot_gain(learners)
-    figure.savefig(picture, dpi=150)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=Path(picture).suffix[1:] or None, dpi=150)
+    replace(Path(picture), drawn.getvalue())
     print(f"\n{figure.alt}. The picture is {picture}")
 
 
 if __name__ == "__main__":
     try:
         main(*sys.argv[1:])
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         sys.exit(str(error))

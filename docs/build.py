@@ -16,6 +16,7 @@ from pathlib import Path
 
 import nbformat
 
+from course_utils.files import replace_all
 from course_utils.sliders.stops import MIMETYPE as STOPS
 
 HERE = Path(__file__).parent
@@ -53,8 +54,8 @@ def prepare(path: Path, folder: Path) -> None:
     nbformat.write(notebook, folder / path.name)
 
 
-def main(target: Path) -> None:
-    """Build everything into target."""
+def main(target: Path | None) -> None:
+    """Build everything into target; without one, only try each link that leads elsewhere."""
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / "source"
         source.mkdir()
@@ -80,13 +81,15 @@ def main(target: Path) -> None:
         (source / "tests" / "bench").mkdir(parents=True)
         for page in bench:
             shutil.copy(ROOT / f"{page}.md", source / f"{page}.md")
-        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+        command = [sys.executable, "-m", "sphinx", "-W", "--keep-going"]
+        command += ["-q", "-b", "html"] if target else ["-b", "linkcheck"]
         # MyST-NB puts a folder of its own next to the pages, so they are made elsewhere at first.
         pages_folder = Path(scratch) / "built" / "pages"
         subprocess.run([*command, "-c", HERE, source, pages_folder], check=True, env=ENVIRONMENT)
-        shutil.copytree(pages_folder, target, dirs_exist_ok=True)
-    print(f"Open {target / 'index.html'}")
+        if target:
+            replace_all(pages_folder, target)
+            print(f"Open {target / 'index.html'}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(None if sys.argv[1] == "--links" else Path(sys.argv[1]))

@@ -1,7 +1,5 @@
 """What a copy for learners keeps of the stored outputs: what moves before a cell has run."""
 
-import sys
-
 import nbformat
 
 OURS = "application/vnd.attention-course."  # how the mimetypes begin that JupyterLab shows moving
@@ -25,10 +23,3 @@ def clear_all_but_ours(notebook: nbformat.NotebookNode) -> None:
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = None
-
-
-if __name__ == "__main__":
-    for path in sys.argv[1:]:
-        copy = nbformat.read(path, as_version=4)
-        clear_all_but_ours(copy)
-        nbformat.write(copy, path)

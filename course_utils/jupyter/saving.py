@@ -5,8 +5,6 @@ A stored live view needs the kernel that made it. Opened without that kernel, it
 picture and text, which can be read by anybody, and running the cell brings the widget back.
 """
 
-import sys
-
 import nbformat
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -26,15 +24,14 @@ def leave_out_live_views(model: dict, **_kwargs) -> None:
                 output["data"].pop(WIDGET_VIEW, None)
 
 
-def tidy(path: str) -> None:
+def tidy(notebook: nbformat.NotebookNode) -> None:
     """Make what was stored after a run the same after every run.
 
     Live views have a new id each time, and what a cell prints comes in pieces of chance size.
 
     Args:
-        path: a notebook file, changed in place.
+        notebook: changed in place.
     """
-    notebook = nbformat.read(path, as_version=4)
     leave_out_live_views({"type": "notebook", "content": notebook})
     for cell in notebook.cells:
         joined = []
@@ -46,7 +43,6 @@ def tidy(path: str) -> None:
                 joined.append(output)
         if cell.cell_type == "code":
             cell.outputs = joined
-    nbformat.write(notebook, path)
 
 
 def _jupyter_server_extension_points() -> list[dict]:
@@ -55,8 +51,3 @@ def _jupyter_server_extension_points() -> list[dict]:
 
 def _load_jupyter_server_extension(server_app) -> None:
     server_app.contents_manager.register_pre_save_hook(leave_out_live_views)
-
-
-if __name__ == "__main__":
-    for notebook_path in sys.argv[1:]:
-        tidy(notebook_path)
