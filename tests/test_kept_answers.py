@@ -85,13 +85,13 @@ def test_a_question_is_started_over(monkeypatch):
 
 def test_the_stored_text_and_the_file_are_as_before_when_a_question_is_only_shown():
     asked = predict("l1-score")
-    before = repr(asked)
+    before = asked._repr_mimebundle_()
     assert not Path("answers.json").exists()
     asked.answer("cat")
     kept = Path("answers.json").read_bytes()
-    bundle = predict("l1-score")._repr_mimebundle_()
-    assert bundle["text/plain"] == before
-    assert "You said" not in json.dumps(bundle)
+    data, metadata = predict("l1-score")._repr_mimebundle_()
+    assert data["text/plain"] == before[0]["text/plain"]
+    assert metadata == before[1]
     assert Path("answers.json").read_bytes() == kept
 
 
@@ -115,9 +115,7 @@ def test_some_other_file_is_left_as_it_is_and_nothing_breaks(data):
     Path("answers.json").write_bytes(data)
     asked = predict("l1-score")
     asked.answer("cat")
-    assert said(asked).endswith(
-        "(Kept until the kernel stops: answers.json cannot be written here.)"
-    )
+    assert said(asked).endswith("(Kept until the kernel stops: answers.json cannot be written.)")
     assert Path("answers.json").read_bytes() == data
     assert predict("l1-score").control.value == "cat"
 
@@ -132,7 +130,7 @@ def test_the_newer_record_wins():
     assert answers.remember("a", {"x": 1, "when": 10**15})
     assert not answers.remember("a", {"x": 2, "when": 5})
     assert answers.recall("a")["x"] == 1
-    assert answers.remember("a", {"x": 3})
+    assert answers.remember("a", {"x": 3, "when": answers.time_for("a")})
     assert answers.recall("a")["x"] == 3
     # Another kernel has written meanwhile.
     there = json.loads(Path("answers.json").read_text())
@@ -146,12 +144,52 @@ def test_two_kernels_answer_at_once():
         """
 from course_utils.questions.answers import remember
 for k in range(50):
-    assert remember(f"{me}-{k}", {"chosen": "x"})
+    assert remember(f"{me}-{k}", {"chosen": "x", "when": k})
 """,
         2,
     )
     assert len(json.loads(Path("answers.json").read_text())) == 100
     assert [path.name for path in Path().iterdir()] == ["answers.json"]
+
+
+# --- what was answered in the browser, before the cell ran ----------------------------------------
+
+
+def from_browser(asked, **record) -> None:
+    """What JupyterLab sends to a fresh widget, where an answer was kept in the browser."""
+    asked.set_state({"stop": {"question": asked.question_id, **record}})
+
+
+def test_a_newer_answer_from_the_browser_is_taken_over():
+    asked = predict("l1-score")
+    from_browser(asked, when=10**15, chosen="cat", checked="cat", tries=2)
+    assert asked.state == {"question": "l1-score", "answer": "cat", "right": True, "tries": 2}
+    assert said(predict("l1-score")).startswith("You said “cat”. ✓ Right.")
+    from_browser(asked, when=10**15 + 1)  # started over there
+    assert asked.state["answer"] is None
+    assert predict("l1-score").control.value is None
+    from_browser(asked, when=10**15, chosen="it", checked="it", tries=3)
+    assert asked.state["answer"] is None
+    assert asked.stop == {"question": "l1-score", "when": 10**15 + 1}
+
+
+@pytest.mark.parametrize(
+    "record", [{}, {"when": "now"}, {"when": 10**15, "question": "l1-and", "chosen": "cat"}]
+)
+def test_what_is_no_newer_answer_to_this_question_is_not_taken_over(record):
+    asked = predict("l1-score")
+    asked.answer("it")
+    from_browser(asked, **({"chosen": "cat", "checked": "cat", "tries": 1} | record))
+    assert asked.state["answer"] == "it"
+    assert asked.stop["checked"] == "it" or record.get("question")
+
+
+def test_a_quiz_handed_in_there_is_noted_once():
+    for sentence in ("2 of 3 right.  Noted in scores.csv.", "You had 2 of 3 right."):
+        asked = quiz("lesson-01")
+        from_browser(asked, when=10**15, chosen="a b a", handed_in="a b a")
+        assert said(asked).strip() == sentence
+        assert [line["answers"] for line in noted()] == ["a b a"]
 
 
 # --- quizzes --------------------------------------------------------------------------------------

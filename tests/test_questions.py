@@ -256,9 +256,11 @@ def test_feedback_is_a_polite_live_region():
 )
 def test_the_stored_text_is_the_same_whether_answered_or_not(make, answer, text):
     widget = make()
-    before = widget._repr_mimebundle_()
+    before = widget._repr_mimebundle_()[0]
     widget.answer(answer)
-    assert before["text/plain"] == widget._repr_mimebundle_()["text/plain"] == repr(widget) == text
+    assert (
+        before["text/plain"] == widget._repr_mimebundle_()[0]["text/plain"] == repr(widget) == text
+    )
     assert WIDGET in before
 
 

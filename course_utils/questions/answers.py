@@ -28,16 +28,13 @@ def remember(question_id: str, record: dict) -> bool:
 
     Args:
         question_id: whose.
-        record: any JSON. Without "when" it is of now; an older one than is known is passed over.
+        record: any JSON with its time under "when". One that is older than what is known is passed
+            over.
 
     Returns:
         Whether it is in the file too, so that it outlives this process.
     """
     path = ANSWERS.resolve()
-    now = int(time.time() * 1000)
-    if "when" not in record:
-        last = _known.get(path, {}).get(question_id, {"when": 0})["when"]
-        record = {**record, "when": max(now, last + 1)}
     known = _newest(path, {question_id: record})
     try:
         with alone_in(path.parent):
@@ -51,9 +48,10 @@ def remember(question_id: str, record: dict) -> bool:
     return known[question_id] == record
 
 
-def forget(question_id: str) -> None:
-    """Start a question over."""
-    remember(question_id, {})
+def time_for(question_id: str) -> int:
+    """The time for a new record: now, and in any case later than the record that is known."""
+    known = _known.get(ANSWERS.resolve(), {})
+    return max(int(time.time() * 1000), known.get(question_id, {"when": 0})["when"] + 1)
 
 
 def _newest(path: Path, records: dict[str, dict]) -> dict[str, dict]:

@@ -129,9 +129,16 @@ class Prediction(Asked):
             }
             self._say(f"You said “{checked}”. {self._verdict(meant)}")
 
+    def _content(self) -> dict:
+        return {"id": self.question_id, **self._entry}
+
     def _can_be(self, answer: object) -> bool:
-        """Whether a kept answer fits: a file may be damaged, and a question be written anew."""
-        return isinstance(answer, str) and answer in self._entry.get("choices", [answer])
+        """Whether this question may have been answered so."""
+        return (
+            isinstance(answer, str)
+            and len(answer) < 1000
+            and answer in self._entry.get("choices", [answer])
+        )
 
     def _reset(self) -> None:
         self.control.value = None if self._kind == "choice" else ""

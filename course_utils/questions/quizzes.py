@@ -106,10 +106,13 @@ class Quiz(Asked):
         letters = self._chosen()
         again = letters == self.state["answers"]
         self._mark(letters)
-        now = datetime.now().isoformat(timespec="minutes")
-        noted = add_score({"when": now, **self.state}, again=again)
+        noted = self._note_score(again=again)
         kept = self._note(self._record())
         self._say(f"{self._result()} {noted} {kept}")
+
+    def _note_score(self, *, again: bool) -> str:
+        now = datetime.now().isoformat(timespec="minutes")
+        return add_score({"when": now, **self.state}, again=again)
 
     def _submit(self) -> None:
         self.hand_in()
@@ -155,8 +158,21 @@ class Quiz(Asked):
             self._mark(handed_in)
             self._say(f"You had {self._result()}")
 
+    def _receive(self, record: dict) -> None:
+        handed_in = self.state["answers"]
+        super()._receive(record)
+        if self.state["answers"] not in (None, handed_in):
+            self._say(f"{self._result()} {self._note_score(again=True)}")
+
+    def _content(self) -> dict:
+        parts = zip(self._places, self._letters, self._questions, strict=True)
+        questions = [
+            {**question, "place": place, "letters": known} for place, known, question in parts
+        ]
+        return {"id": self.question_id, **self._entry, "questions": questions}
+
     def _fits(self, letters: str) -> bool:
-        """Whether kept letters fit: a file may be damaged, and a quiz be written anew."""
+        """Whether this quiz may have been handed in so."""
         given, known = letters.split(), choice_letters(self._entry)
         return len(given) == len(known) and all(
             letter in choices.values() for letter, choices in zip(given, known, strict=True)
@@ -187,12 +203,14 @@ class SteppedQuiz(Quiz):
     def __init__(self, quiz_id: str, entry: Mapping) -> None:
         self.step: int | None = None
         super().__init__(quiz_id, entry)
+        self.add_class("aq-steps")
         self._show()
 
     def _parts(self) -> list[widgets.Widget]:
         self.start, self.back, self.onward = (
             widgets.Button(description=label) for label in ("Start", "Back", "Skip")
         )
+        self.onward.add_class("aq-onward")
         self.start.on_click(lambda _button: self._go_to(0))
         self.back.on_click(lambda _button: self._go_to(self.step - 1))
         self.onward.on_click(lambda _button: self._go_on())

@@ -8,8 +8,13 @@ from html import escape
 from pathlib import Path
 
 import ipywidgets as widgets
+import traitlets
 
-from course_utils.questions.answers import forget, recall, remember
+from course_utils.questions.answers import recall, remember, time_for
+from course_utils.questions.stored import MARK, MIMETYPE, pack
+
+# JupyterLab serves it as well, for what is answered before anything has run.
+SHEET = Path(__file__).parents[1] / "jupyter" / "labextension" / "static" / "questions.css"
 
 
 class Asked(widgets.VBox):
@@ -23,8 +28,14 @@ class Asked(widgets.VBox):
 
     Attributes:
         feedback: the line that answers.
+        button: what hands an answer in.
         again: the button to start over, seen once there is something to lose.
+        stop: what was answered last, as JupyterLab keeps it: the question's id and its record, with
+            the time (see ``answers``). JupyterLab sets it when a cell runs, to what was answered in
+            the browser before; the newer answer wins.
     """
+
+    stop = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self, question_id: str, parts: Sequence[widgets.Widget], label: str, submit: Callable
@@ -32,37 +43,38 @@ class Asked(widgets.VBox):
         self.question_id, self._keeps = question_id, False
         self.button = widgets.Button(description=label)
         self.button.on_click(lambda _button: submit())
+        self.button.add_class("aq-submit")
         self.feedback = widgets.HTML()
         self.again = widgets.Button(description="Start over")
         self.again.on_click(lambda _button: self.start_over())
         self.again.add_class("aq-again")
         show(self.again, False)
         self._say("")
-        super().__init__(
-            [
-                widgets.HTML(_style()),
-                *parts,
-                self.button,
-                widgets.HBox([self.feedback, self.again]),
-            ]
-        )
+        answering = widgets.HBox([self.feedback, self.again])
+        super().__init__([widgets.HTML(_style()), *parts, self.button, answering])
         self.add_class("aq")
 
     def keep(self) -> None:
         """Show what was answered before, and keep what is answered from now on."""
         if record := recall(self.question_id):
-            self._restore(record)
-            show(self.again, True)
+            self._bring_back(record)
+            self._tell_browser(record)
         self._keeps = True
 
     def start_over(self) -> None:
         """Forget all answers, as the button does."""
         with self._quiet():
-            self._reset()
-        show(self.again, False)
+            self._clear()
+        self._note({})
+
+    def _clear(self) -> None:
+        self._reset()
         self._say("")
-        if self._keeps:
-            forget(self.question_id)
+        show(self.again, False)
+
+    def _bring_back(self, record: dict) -> None:
+        self._restore(record)
+        show(self.again, True)
 
     @contextmanager
     def _quiet(self) -> Iterator[None]:
@@ -73,30 +85,68 @@ class Asked(widgets.VBox):
 
     def _note(self, record: dict) -> str:
         """Keep a record, and say so if it will be lost with the kernel."""
-        show(self.again, True)
-        if not self._keeps or remember(self.question_id, record):
+        if record.keys() - {"when"}:
+            show(self.again, True)
+        if not self._keeps:
             return ""
-        return "(Kept until the kernel stops: `answers.json` cannot be written here.)"
+        record = {"when": time_for(self.question_id)} | record
+        is_safe = remember(self.question_id, record)
+        self._tell_browser(record)
+        return "" if is_safe else "(Kept until the kernel stops: `answers.json` cannot be written.)"
+
+    def _tell_browser(self, record: dict) -> None:
+        with self._quiet():
+            self.stop = {"question": self.question_id, **record}
+
+    @traitlets.observe("stop")
+    def _take_over(self, change: dict) -> None:
+        """An answer comes from the browser: it was given before this cell ran."""
+        answered, own = change["new"], change["old"]
+        if not self._keeps or answered.get("question") != self.question_id:
+            return
+        when = answered.get("when")
+        if not isinstance(when, int) or when <= own.get("when", -1):
+            self._tell_browser(own)
+            return
+        with self._quiet():
+            self._receive({key: answered[key] for key in answered.keys() - {"question", "when"}})
+        self._note({"when": when, **(self._record() if len(answered) > 2 else {})})
+
+    def _receive(self, record: dict) -> None:
+        """Show what was answered in the browser; empty, it was started over there."""
+        self._clear()
+        if record:
+            self._bring_back(record)
+
+    def _record(self) -> dict:
+        """What is chosen and what was checked, as JSON."""
+        raise NotImplementedError
 
     def _restore(self, record: dict) -> None:
+        """Show a record, as far as it fits: a file may be damaged, or a question written anew."""
         raise NotImplementedError
 
     def _reset(self) -> None:
+        """Choose nothing, and take back what was said to each answer."""
+        raise NotImplementedError
+
+    def _content(self) -> dict:
+        """What JupyterLab needs to ask this without a kernel."""
         raise NotImplementedError
 
     def _say(self, sentence: str) -> None:
         # A polite live region: a screen reader says it when it has finished its own sentence.
         self.feedback.value = f'<div role="status">{as_html(sentence)}</div>'
 
-    def _repr_mimebundle_(self, **kwargs) -> dict:
+    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
         # The text is the same whether answered or not: nbval compares it, and GitHub shows it.
-        return {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
+        data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self), MIMETYPE: MARK}
+        return data, {MIMETYPE: {"packed": pack(self._content())}}
 
 
 @cache
 def _style() -> str:
-    css = Path(__file__).with_name("questions.css").read_text(encoding="utf-8")
-    return f"<style>{css}</style>"
+    return f"<style>{SHEET.read_text(encoding='utf-8')}</style>"
 
 
 def show(widget: widgets.Widget, is_shown: bool) -> None:
