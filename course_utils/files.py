@@ -1,10 +1,43 @@
 """Files that are replaced as a whole: a full disk or a broken-off run leaves the old one."""
 
+import contextlib
 import os
 import shutil
 import tempfile
 import uuid
+from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    import msvcrt
+
+    fcntl = None
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until nobody else is in here with the same folder, in this process or another.
+
+    Where the system cannot lock, as on some network drives, it goes on without.
+    """
+    if fcntl:  # a folder can be locked itself, so nothing has to lie around in it
+        handle = os.open(folder, os.O_RDONLY)
+    else:
+        name = sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+        lock_file = Path(tempfile.gettempdir()) / f"attention-course-{name}.lock"
+        handle = os.open(lock_file, os.O_RDWR | os.O_CREAT)
+    try:
+        with contextlib.suppress(OSError):
+            if fcntl:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            else:
+                msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
+        yield
+    finally:
+        os.close(handle)  # this unlocks as well
 
 
 def replace(path: Path, data: bytes) -> None:
@@ -15,9 +48,13 @@ def replace(path: Path, data: bytes) -> None:
         data: all of the new content.
 
     Raises:
-        OSError: it cannot be written. The old file is then as it was, and nothing is left beside it.
+        OSError: it cannot be written, or is read-only. The old file is then as it was, and nothing
+            is left beside it.
     """
     path = Path(path).resolve()
+    # Asked of the file itself: root may write everywhere, and a new file needs only the folder.
+    if path.exists() and not (path.stat().st_mode & 0o222 and os.access(path, os.W_OK)):
+        raise PermissionError(None, "it is read-only", str(path))
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         with beside.open("xb") as file:

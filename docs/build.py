@@ -1,7 +1,8 @@
 """Build the static edition: the stored notebooks as pages that need neither server nor network.
 
 Sphinx with MyST-NB makes the pages. This script hands it the notebooks with three things changed:
-solutions are folded in, figures get their alt text, and explorers move, by their stored stops.
+solutions are folded in, figures get their alt text, and what is stored of explorers and questions
+moves.
 """
 
 import json
@@ -17,6 +18,7 @@ from pathlib import Path
 import nbformat
 
 from course_utils.files import replace_all
+from course_utils.questions.stored import MIMETYPE as QUESTION
 from course_utils.sliders.stops import MIMETYPE as STOPS
 
 HERE = Path(__file__).parent
@@ -29,12 +31,14 @@ ENVIRONMENT = {
 }
 
 
-def stored_html(kind: str, stored: dict, png: str, alt: str) -> str:
-    """What moves in the browser (see ``stored.js``), and its picture for where nothing does."""
-    return (
-        f'<div class="ac-stored" data-kind="{kind}" data-stored="{escape(json.dumps(stored))}">'
-        f'<img class="ac-stored-still" src="data:image/png;base64,{png}" alt="{escape(alt)}"></div>'
-    )
+def stored_html(kind: str, output: nbformat.NotebookNode) -> str:
+    """What moves in the browser (see ``stored.js``), and its picture or text for where nothing does."""
+    stored, picture = escape(json.dumps(output.metadata[kind])), output.data.get("image/png")
+    still = f'<p class="ac-stored-still">{escape(output.data["text/plain"])}</p>'
+    if picture:
+        source, alt = picture.strip(), escape(output.metadata["image/png"]["alt"])
+        still = f'<img class="ac-stored-still" src="data:image/png;base64,{source}" alt="{alt}">'
+    return f'<div class="ac-stored" data-kind="{kind}" data-stored="{stored}">{still}</div>'
 
 
 def prepare(path: Path, folder: Path) -> None:
@@ -48,9 +52,8 @@ def prepare(path: Path, folder: Path) -> None:
             metadata = output.get("metadata", {})
             if alt := metadata.get("image/png", {}).get("alt"):
                 cell.metadata.setdefault("mystnb", {})["image"] = {"alt": alt}
-            if stored := metadata.get(STOPS):
-                png = output.data["image/png"].strip()
-                output.data = {"text/html": stored_html(STOPS, stored, png, alt)}
+            for kind in {STOPS, QUESTION} & metadata.keys():
+                output.data = {"text/html": stored_html(kind, output)}
     nbformat.write(notebook, folder / path.name)
 
 

@@ -7,11 +7,12 @@ project = html_title = "Attention heads, one cell at a time"
 extensions = ["myst_nb"]
 html_theme = "furo"
 # What moves here moves in JupyterLab, by the same files.
-shared = ["explorer.css", "stored.css", "stored.js", "stops.js"]
+styles = ["explorer.css", "stored.css", "questions.css"]
+scripts = ["stored.js", "stops.js", "reading.js", "questions.js"]
 labextension = "../course_utils/jupyter/labextension/static"
-html_static_path = ["static", *(f"{labextension}/{name}" for name in shared)]
-html_css_files = ["explorer.css", "stored.css", "course.css"]
-html_js_files = ["stored.js", "stops.js", "course.js"]
+html_static_path = ["static", *(f"{labextension}/{name}" for name in [*styles, *scripts])]
+html_css_files = [*styles, "course.css"]
+html_js_files = [*scripts, "course.js"]
 html_copy_source = False
 html_show_sphinx = html_show_copyright = False
 html_math_renderer = "mathml"

@@ -3,7 +3,7 @@
 import html
 import re
 
-from course_utils.questions.widgets import Prediction
+from course_utils.questions.predictions import Prediction
 
 CHOICE = {
     "kind": "choice",

@@ -40,7 +40,9 @@ from course_utils.heatmaps import (
 from course_utils.heatmaps.texts import visible_token
 from course_utils.jupyter.progress import progress
 from course_utils.questions import predict, quiz
-from course_utils.questions.bank import letters_of
+from course_utils.questions.bank import letters_of, prediction_entry, quiz_entry
+from course_utils.questions.predictions import Prediction
+from course_utils.questions.quizzes import SteppedQuiz
 from course_utils.questions.reading import read_number, read_shape
 from course_utils.sliders import (
     Explorer,
@@ -434,7 +436,7 @@ typed = (
 @given(value=typed | st.floats() | st.lists(st.integers(), max_size=5) | junk)
 @pytest.mark.parametrize("question", ["sample-choice", "sample-shape", "l3-explore"])
 def test_whatever_is_answered(question, value):
-    asked = predict(question)
+    asked = Prediction(question, prediction_entry(question))  # not kept for the next example
     try:
         asked.answer(value)
     except ValueError as error:
@@ -447,7 +449,7 @@ def test_whatever_is_answered(question, value):
         assert re.sub(r"\D", "", str(value)) == digits
 
 
-PRE_TEST = quiz("pre-test")
+PRE_TEST = SteppedQuiz("pre-test", quiz_entry("pre-test"))
 
 
 @hundred

@@ -91,11 +91,17 @@ def problems_of_quiz(entry: dict) -> list[str]:
     if not {"title", "feedback", "questions"} <= entry.keys():
         return ["needs title, feedback and questions"]
     found = []
-    if unknown := entry.keys() - {"title", "feedback", "not_sure", "intro", "after", "questions"}:
+    may = {"not_sure", "invitation", "order", "intro", "after"}
+    if unknown := entry.keys() - {"title", "feedback", "questions"} - may:
         found.append(f"has {sorted(unknown)}")
+    rows = sorted(question.get("row", "") for question in entry["questions"])
+    if "order" in entry and (sorted(entry["order"]) != rows or len(set(rows)) < len(rows)):
+        found.append("order must have each row once, and no row may stand twice")
+    if "invitation" in entry and not (entry.get("not_sure") and "intro" in entry):
+        found.append("a quiz with an invitation needs not_sure = true, and an intro")
     if not isinstance(entry["feedback"], bool) or not isinstance(entry.get("not_sure", True), bool):
         found.append("feedback and not_sure are true or false")
-    texts = [entry["title"], entry.get("intro", "-"), entry.get("after", "-")]
+    texts = [entry["title"], *(entry.get(key, "-") for key in ("invitation", "intro", "after"))]
     for question in entry["questions"]:
         needs = {"row", "question", "choices", "right"} | ({"why"} if entry["feedback"] else set())
         if question.keys() != needs:
@@ -152,6 +158,8 @@ def test_a_malformed_prediction_is_found(entry, changes, problem):
         ({"titel": "x"}, "titel"),
         ({"feedback": "yes"}, "true or false"),
         ({"intro": ""}, "no plain text"),
+        ({"order": ["M12", "M17"]}, "order must have each row once"),
+        ({"invitation": "Three questions."}, "needs not_sure"),
         ({"questions": [{"row": "M01", "question": "?"}]}, "a question needs"),
     ],
 )
@@ -170,6 +178,7 @@ def test_the_quizzes_are_all_there():
 
 
 def test_the_two_tests_are_parallel():
+    assert QUIZZES["pre-test"]["order"] == QUIZZES["post-test"]["order"]
     pre, post = (QUIZZES[name]["questions"] for name in TESTS)
     assert [question["row"] for question in pre] == [question["row"] for question in post]
     surprises = {"M02", "M03", "M05", "M06", "M08", "M29", "M30", "M31"}

@@ -11,6 +11,7 @@ from course_utils.questions.bank import NOT_SURE, letters_of, load
 
 QUIZZES = load()["quizzes"]
 TESTS = ("pre-test", "post-test")
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def scores(folder) -> list[dict]:
@@ -20,12 +21,6 @@ def scores(folder) -> list[dict]:
 
 def right_letters(name: str) -> str:
     return " ".join(letters_of(name)[1])
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_open_questions_are_named_and_nothing_is_noted(folder):
@@ -91,7 +86,7 @@ def test_a_file_that_another_program_has_saved_is_gone_on_with(folder, change):
     quiz("lesson-02").answer("a a a")
     assert [line["quiz"] for line in scores(folder)] == ["lesson-01", "lesson-02"]
     assert file.read_bytes().decode().startswith(before)
-    assert [other.name for other in folder.iterdir()] == ["scores.csv"]
+    assert {other.name for other in folder.iterdir()} == {"scores.csv", "answers.json"}
 
 
 @pytest.mark.parametrize("data", [b"name;mark\n", b"\xff\xfe\x00", b"when,quiz\x00"])

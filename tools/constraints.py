@@ -15,8 +15,8 @@ from packaging.version import Version
 COURSE = "attention-course"
 FILE = Path(__file__).resolve().parent.parent / "constraints.txt"
 HEAD = """\
-# Written by `make constraints`: the versions that the course was tested with, of all packages that it
-# brings along. To try another one, change its line here.
+# Written by `make constraints`: the versions that the course was tested with, of all packages that
+# it brings along. To try another one, change its line here.
 """
 
 

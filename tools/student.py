@@ -1,7 +1,7 @@
 """Write the copy of the course for learners: `make student`.
 
-Solutions go, and so does every output but what moves before a cell has run. The folder must be new or empty, since what is in it may be
-somebody's work, and it appears only when all is in it.
+Solutions go, and so does every output but what moves before a cell has run. The folder must be new
+or empty, since what is in it may be somebody's work, and it appears only when all is in it.
 """
 
 import shutil

@@ -1,7 +1,7 @@
 """A small extension of Jupyter's server: nobody else on the machine can read a kernel's output.
 
-Jupyter's kernels listen on ports of the machine, and whoever has an account there may listen to what
-they print. Sockets in the folder of their owner are closed to others. Where there are none (on
+Jupyter's kernels listen on ports of the machine, and whoever has an account there may listen to
+what they print. Sockets in the folder of their owner are closed to others. Where there are none (on
 Windows, on some drives, or where the folder's path is too long for a socket) kernels keep their
 ports, and encrypt what they send.
 """

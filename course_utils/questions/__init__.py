@@ -4,6 +4,7 @@ The questions and their answers stand in the TOML files of this folder, one for 
 no answer stands in a notebook.
 """
 
-from course_utils.questions.widgets import predict, quiz
+from course_utils.questions.predictions import predict
+from course_utils.questions.quizzes import quiz
 
 __all__ = ["predict", "quiz"]

@@ -1,236 +1,157 @@
-"""What a question looks like in a notebook: a prediction, and a quiz."""
+"""What predictions and quizzes share: how they look, and that their answers are kept."""
 
 import re
-import reprlib
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from html import escape
 from pathlib import Path
 
 import ipywidgets as widgets
+import traitlets
 
-from course_utils.questions.bank import choice_letters, prediction_entry, quiz_entry
-from course_utils.questions.reading import read, same
-from course_utils.questions.scores import add_score
+from course_utils.questions.answers import recall, remember, time_for
+from course_utils.questions.stored import MARK, MIMETYPE, pack
 
-MAX_ANSWER = 60  # characters; what is longer is no shape and no number
-
-
-def predict(question_id: str) -> "Prediction":
-    """A question to answer before the next cell is run.
-
-    Args:
-        question_id: such as "l1-score"; the lesson's TOML file has it.
-
-    Raises:
-        ValueError: there is no such question; the message names the nearest ones.
-    """
-    return Prediction(question_id, prediction_entry(question_id))
-
-
-def quiz(quiz_id: str) -> "Quiz":
-    """Several questions that are handed in together.
-
-    Args:
-        quiz_id: "pre-test", "post-test", or a lesson's, such as "lesson-01".
-
-    Raises:
-        ValueError: there is no such quiz; the message names the nearest ones.
-    """
-    return Quiz(quiz_id, quiz_entry(quiz_id))
+# JupyterLab serves it as well, for what is answered before anything has run.
+SHEET = Path(__file__).parents[1] / "jupyter" / "labextension" / "static" / "questions.css"
 
 
 class Asked(widgets.VBox):
-    """Questions in a column, a button, and a line that answers."""
+    """Questions in a column, a button, a line that answers, and a button to start over.
 
-    def __init__(self, parts: Sequence[widgets.Widget], label: str, submit: Callable) -> None:
-        button = widgets.Button(description=label)
-        button.on_click(lambda _button: submit())
+    Args:
+        question_id: the name under which answers are kept.
+        parts: what stands above the button.
+        label: the button's text.
+        submit: called when the button is pressed.
+
+    Attributes:
+        feedback: the line that answers.
+        button: what hands an answer in.
+        again: the button to start over, seen once there is something to lose.
+        stop: what was answered last, as JupyterLab keeps it: the question's id and its record, with
+            the time (see ``answers``). JupyterLab sets it when a cell runs, to what was answered in
+            the browser before; the newer answer wins.
+    """
+
+    stop = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self, question_id: str, parts: Sequence[widgets.Widget], label: str, submit: Callable
+    ) -> None:
+        self.question_id, self._keeps = question_id, False
+        self.button = widgets.Button(description=label)
+        self.button.on_click(lambda _button: submit())
+        self.button.add_class("aq-submit")
         self.feedback = widgets.HTML()
+        self.again = widgets.Button(description="Start over")
+        self.again.on_click(lambda _button: self.start_over())
+        self.again.add_class("aq-again")
+        show(self.again, False)
         self._say("")
-        super().__init__([widgets.HTML(_style()), *parts, button, self.feedback])
+        answering = widgets.HBox([self.feedback, self.again])
+        super().__init__([widgets.HTML(_style()), *parts, self.button, answering])
         self.add_class("aq")
+
+    def keep(self) -> None:
+        """Show what was answered before, and keep what is answered from now on."""
+        if record := recall(self.question_id):
+            self._bring_back(record)
+            self._tell_browser(record)
+        self._keeps = True
+
+    def start_over(self) -> None:
+        """Forget all answers, as the button does."""
+        with self._quiet():
+            self._clear()
+        self._note({})
+
+    def _clear(self) -> None:
+        self._reset()
+        self._say("")
+        show(self.again, False)
+
+    def _bring_back(self, record: dict) -> None:
+        self._restore(record)
+        show(self.again, True)
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """Keep nothing meanwhile: what changes was not changed by the learner."""
+        keeps, self._keeps = self._keeps, False
+        yield
+        self._keeps = keeps
+
+    def _note(self, record: dict) -> str:
+        """Keep a record, and say so if it will be lost with the kernel."""
+        if record.keys() - {"when"}:
+            show(self.again, True)
+        if not self._keeps:
+            return ""
+        record = {"when": time_for(self.question_id)} | record
+        is_safe = remember(self.question_id, record)
+        self._tell_browser(record)
+        return "" if is_safe else "(Kept until the kernel stops: `answers.json` cannot be written.)"
+
+    def _tell_browser(self, record: dict) -> None:
+        with self._quiet():
+            self.stop = {"question": self.question_id, **record}
+
+    @traitlets.observe("stop")
+    def _take_over(self, change: dict) -> None:
+        """An answer comes from the browser: it was given before this cell ran."""
+        answered, own = change["new"], change["old"]
+        if not self._keeps or answered.get("question") != self.question_id:
+            return
+        when = answered.get("when")
+        if not isinstance(when, int) or when <= own.get("when", -1):
+            self._tell_browser(own)
+            return
+        with self._quiet():
+            self._receive({key: answered[key] for key in answered.keys() - {"question", "when"}})
+        self._note({"when": when, **(self._record() if len(answered) > 2 else {})})
+
+    def _receive(self, record: dict) -> None:
+        """Show what was answered in the browser; empty, it was started over there."""
+        self._clear()
+        if record:
+            self._bring_back(record)
+
+    def _record(self) -> dict:
+        """What is chosen and what was checked, as JSON."""
+        raise NotImplementedError
+
+    def _restore(self, record: dict) -> None:
+        """Show a record, as far as it fits: a file may be damaged, or a question written anew."""
+        raise NotImplementedError
+
+    def _reset(self) -> None:
+        """Choose nothing, and take back what was said to each answer."""
+        raise NotImplementedError
+
+    def _content(self) -> dict:
+        """What JupyterLab needs to ask this without a kernel."""
+        raise NotImplementedError
 
     def _say(self, sentence: str) -> None:
         # A polite live region: a screen reader says it when it has finished its own sentence.
         self.feedback.value = f'<div role="status">{as_html(sentence)}</div>'
 
-    def _repr_mimebundle_(self, **kwargs) -> dict:
+    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
         # The text is the same whether answered or not: nbval compares it, and GitHub shows it.
-        return {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
-
-
-class Prediction(Asked):
-    """One question, a control to answer it, a button, and a line that says right or not yet.
-
-    Args:
-        question_id: its name.
-        entry: kind, question, right answer and sentences, as ``README.md`` describes them.
-
-    Attributes:
-        state: the question's id, the ``answer`` that was checked last (None before the first),
-            whether it is ``right`` (None before) and how many ``tries`` there were; to check the
-            same answer again is no new try.
-    """
-
-    def __init__(self, question_id: str, entry: Mapping) -> None:
-        self._entry, self._kind = entry, entry["kind"]
-        self.state = {"question": question_id, "answer": None, "right": None, "tries": 0}
-        self._entered = False
-        if self._kind == "choice":
-            self.control = radio(entry["choices"])
-        else:
-            self.control = widgets.Text(
-                description="Your answer",
-                placeholder=f"a {self._kind}",
-                continuous_update=False,
-                style={"description_width": "initial"},
-                layout=widgets.Layout(width="22em"),
-            )
-            self.control.on_msg(self._on_enter)
-            self.control.observe(self._on_typed, "value")
-        super().__init__(
-            [widgets.HTML(as_html(entry["question"])), self.control], "Check", self.check
-        )
-
-    def answer(self, value: object) -> None:
-        """Give an answer from code and check it: a choice's text, a shape or a number.
-
-        Raises:
-            ValueError: not one of the choices.
-        """
-        choices = self._entry.get("choices")
-        if choices and not (isinstance(value, str) and value in choices):
-            raise ValueError(
-                f"value must be one of {', '.join(map(repr, choices))}; got {reprlib.repr(value)}"
-            )
-        self.control.value = value if choices else str(value)
-        self.check()
-
-    def check(self) -> None:
-        """Check what is chosen or typed now, as the button does."""
-        self._entered = False
-        answer = self.control.value
-        if not answer or not answer.strip():
-            do = "choose" if self._kind == "choice" else "write"
-            self._say(f"○ Nothing to check yet: {do} your answer first.")
-            return
-        meant = read(self._kind, answer) if len(answer) <= MAX_ANSWER else set()
-        if not meant:  # nothing that could be right or wrong, so it is no try
-            example = "its sizes with commas: 4, 7" if self._kind == "shape" else "digits: 12, 0.25"
-            shown = answer if len(answer) <= MAX_ANSWER else f"{answer[:MAX_ANSWER]}…"
-            self._say(f"○ “{shown}” is no {self._kind} that I can read. Write just {example}.")
-            return
-        self.state |= {
-            "tries": self.state["tries"] + (answer != self.state["answer"]),
-            "answer": answer,
-            "right": self._is(meant, self._entry["right"]),
-        }
-        if self.state["right"]:
-            self._say(f"✓ Right. {self._entry['why']}")
-            return
-        known = self._entry.get("wrong", {})
-        reason = next((known[key] for key in known if self._is(meant, key)), None)
-        self._say(f"✗ Not yet. {reason or self._entry['hint']} Try again.")
-
-    def _is(self, meant: set, other: object) -> bool:
-        return same(self._kind, meant, other, self._entry.get("tolerance", 0))
-
-    # The browser says "Enter" first and then what was typed, if that is new. It also says what was
-    # typed when the field is left, but this is no answer yet: one may just look something up.
-    def _on_enter(self, _widget, content: Mapping, _buffers) -> None:
-        if content.get("event") == "submit":
-            if self.control.value:
-                self.check()
-            self._entered = True
-
-    def _on_typed(self, _change) -> None:
-        if self._entered:
-            self.check()
-
-    def __repr__(self) -> str:
-        choices = self._entry.get("choices")
-        how = f"Choices: {' · '.join(choices)}" if choices else f"(a {self._kind})"
-        return f"Predict: {' '.join(self._entry['question'].split())} {how}"
-
-
-class Quiz(Asked):
-    """Choice questions, one button for all of them, and a line with the score.
-
-    Each hand-in adds a line to ``scores.csv``: when, quiz, right, of, and the answers, a letter
-    for each choice in the order shown and "?" for "I do not know".
-
-    Args:
-        quiz_id: its name.
-        entry: title, questions and what to say, as ``README.md`` describes them.
-
-    Attributes:
-        state: the quiz's id, the ``answers`` that were handed in last (None before the first) and
-            how many of them are ``right`` (None before), ``of`` how many.
-    """
-
-    def __init__(self, quiz_id: str, entry: Mapping) -> None:
-        self._entry, self._questions = entry, entry["questions"]
-        self.state = {"quiz": quiz_id, "answers": None, "right": None, "of": len(self._questions)}
-        self._letters = choice_letters(entry)
-        self.controls = [radio(list(letters)) for letters in self._letters]
-        self.notes = [widgets.HTML() for _ in self._questions]
-        parts = [widgets.HTML(as_html(entry["intro"]))] if "intro" in entry else []
-        for k, question in enumerate(self._questions):
-            asked = widgets.HTML(as_html(f"{k + 1}. {question['question']}"))
-            asked.layout.margin = "10px 2px 0"
-            parts += [asked, self.controls[k], self.notes[k]]
-        super().__init__(parts, "Hand in", self.hand_in)
-
-    def answer(self, letters: str) -> None:
-        """Give all answers from code and hand them in, as ``scores.csv`` has them: "b a ? c".
-
-        Raises:
-            ValueError: not one letter for each question, or a letter that no choice has.
-        """
-        if not isinstance(letters, str):
-            raise ValueError(f"letters must be a string, got {reprlib.repr(letters)}")
-        given = letters.split()
-        if len(given) != len(self._letters):
-            raise ValueError(f"letters must be {len(self._letters)}, got {len(given)}")
-        for k, (letter, known) in enumerate(zip(given, self._letters, strict=True), start=1):
-            if letter not in known.values():
-                choices = ", ".join(known.values())
-                raise ValueError(f"letter {k} must be one of {choices}; got {reprlib.repr(letter)}")
-        for letter, known, control in zip(given, self._letters, self.controls, strict=True):
-            control.index = list(known.values()).index(letter)
-        self.hand_in()
-
-    def hand_in(self) -> None:
-        """Mark what is chosen now and note the score, as the button does."""
-        answers = [control.value for control in self.controls]
-        *others, last = [str(k) for k, a in enumerate(answers, start=1) if a is None] or [None]
-        if last:
-            which = f"s {', '.join(others)} and {last} are" if others else f" {last} is"
-            self._say(f"○ Question{which} still open.")
-            return
-        right = [a == q["right"] for a, q in zip(answers, self._questions, strict=True)]
-        self.state |= {
-            "answers": " ".join(k[a] for k, a in zip(self._letters, answers, strict=True)),
-            "right": sum(right),
-        }
-        if self._entry["feedback"]:
-            for is_right, question, note in zip(right, self._questions, self.notes, strict=True):
-                mark = "✓ Right." if is_right else f"✗ No. Right is “{question['right']}”."
-                note.value = as_html(f"{mark} {question['why']}")
-        noted = add_score({"when": datetime.now().isoformat(timespec="minutes"), **self.state})
-        after = self._entry.get("after", "")
-        self._say(f"{sum(right)} of {len(right)} right. {after} {noted}")
-
-    def __repr__(self) -> str:
-        return f"Quiz: {self._entry['title']}, {len(self._questions)} questions"
+        data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self), MIMETYPE: MARK}
+        return data, {MIMETYPE: {"packed": pack(self._content())}}
 
 
 @cache
 def _style() -> str:
-    css = Path(__file__).with_name("questions.css").read_text(encoding="utf-8")
-    return f"<style>{css}</style>"
+    return f"<style>{SHEET.read_text(encoding='utf-8')}</style>"
+
+
+def show(widget: widgets.Widget, is_shown: bool) -> None:
+    """Show a widget or hide it; hidden, it takes no room and no focus."""
+    widget.layout.display = None if is_shown else "none"
 
 
 def radio(choices: Sequence[str]) -> widgets.RadioButtons:

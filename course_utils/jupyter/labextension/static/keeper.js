@@ -7,6 +7,8 @@
     const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
     const { kinds, recall, remember, forget, moduleOf, plugins } = window.attentionCourse;
     const kindOf = (data) => Object.keys(kinds).find((kind) => kind in data);
+    // An answer is the learner's own: it has a time, stays in the browser, and is in no notebook.
+    const isAnswer = (value) => Number.isInteger(value?.when);
     const isSame = (a, b) => JSON.stringify(a) == JSON.stringify(b);
 
     class Keeper {
@@ -14,6 +16,7 @@
             this.panel = panel;
             this.left = new Map();  // what was left, by cell and number of its output
             this.live = new Map();  // the same keys by the id of a live widget
+            this.opened = new Map();  // what the kernel knew when it made a widget
             this.written = new Map();
             const { context, sessionContext } = panel;
             context.saveState.connect((_, state) => {
@@ -44,7 +47,7 @@
         readFile() {
             for (const [key, , , output] of this.outputs()) {
                 const { stop } = Object(output.metadata[kindOf(output.data)]);
-                if (stop && !this.left.has(key)) this.left.set(key, stop);
+                if (stop && !isAnswer(stop) && !this.left.has(key)) this.left.set(key, stop);
             }
         }
 
@@ -62,7 +65,7 @@
             this.written.clear();
             for (const [key, cell, i, output] of this.outputs()) {
                 const stop = this.kept(key), kind = kindOf(output.data), json = output.toJSON();
-                if (!stop) continue;
+                if (!stop || isAnswer(stop)) continue;
                 this.written.set(key, stop);
                 const stored = Object(json.metadata[kind]);
                 json.metadata = { ...json.metadata, [kind]: { ...stored, stop } };
@@ -84,6 +87,9 @@
             if (/^(execute_result|display_data)$/.test(header.msg_type)) {
                 const id = content.data[WIDGET_VIEW]?.model_id;
                 if (id && kindOf(content.data)) this.plug(id);
+            } else if (header.msg_type == "comm_open") {
+                const stop = content.data?.state?.stop;
+                if (isAnswer(stop)) this.opened.set(content.comm_id, stop);
             } else if (header.msg_type == "comm_msg" && this.live.has(content.comm_id)) {
                 const { method, state } = Object(content.data);
                 if (method == "update" && state?.stop)
@@ -96,9 +102,11 @@
             for (let tries = 0; tries < 50; tries++) {
                 for (const [key, , , output] of this.outputs())
                     if (output.data[WIDGET_VIEW]?.model_id == id) {
-                        const stop = this.kept(key);
+                        const stop = this.kept(key), own = this.opened.get(id);
                         this.live.set(id, key);
+                        // Of two answers the newer one wins: the kernel finds out, if both know one.
                         if (stop) await this.send(id, { stop });
+                        else if (own) this.keep(key, own);
                         return;
                     }
                 await new Promise((resolve) => setTimeout(resolve, 20));

@@ -27,12 +27,13 @@
     };
 
     const loadAll = async () => {
-        ["explorer.css", "stored.css"].forEach(loadStyle);
+        ["explorer.css", "stored.css", "questions.css"].forEach(loadStyle);
         await load("stored.js");
-        await load("stops.js");
+        for (const name of ["stops.js", "reading.js", "questions.js"]) await load(name);
         const course = window.attentionCourse;
         Object.assign(course, { moduleOf, plugins: [] });
-        for (const name of ["names.js", "keeper.js", "renderer.js", "clear.js"]) await load(name);
+        for (const name of ["names.js", "keeper.js", "renderer.js", "clear.js", "keys.js"])
+            await load(name);
         return course;
     };
 
