@@ -22,7 +22,7 @@ def test_scale_explorer():
         assert_close(state["weights"][0], weights)
         bits = torch.distributions.Categorical(probs=weights).entropy() / math.log(2)
         assert_close(state["entropy"], bits)
-        for row, norm in zip(scores, state["gradient_norm"], strict=True):
+        for row, norm in zip(scores, state["derivative_norm"], strict=True):
             jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), row)
             assert_close(norm, torch.linalg.matrix_norm(jacobian))
 
@@ -30,8 +30,8 @@ def test_scale_explorer():
         assert body(score_table) == [[f"{s:z.1f}" for s in row] for row in scores.tolist()]
         assert score_table["caption"] == "scores, q·k" + " / √d_k" * state["scaled"]
         assert body(weight_table) == [two(row) for row in weights.tolist()]
-        pairs = zip(state["entropy"], state["gradient_norm"], strict=True)
-        means = [f"{state['mean_entropy']:.2f}", f"{state['mean_gradient_norm']:.3f}"]
+        pairs = zip(state["entropy"], state["derivative_norm"], strict=True)
+        means = [f"{state['mean_entropy']:.2f}", f"{state['mean_derivative_norm']:.3f}"]
         assert body(softness) == [*([f"{e:z.2f}", f"{g:.3f}"] for e, g in pairs), means]
 
         axes = explorer.figure().axes[0]
@@ -52,7 +52,7 @@ def test_the_scale_keeps_softmax_soft():
     explorer = explore_scale()
     for state in every_state(explorer):
         means[state["scaled"]].append(state["mean_entropy"])
-        norms[state["scaled"]].append(state["mean_gradient_norm"])
+        norms[state["scaled"]].append(state["mean_derivative_norm"])
     assert len(means[True]) == 10
     assert max(means[True]) - min(means[True]) < 0.25
     assert means[False] == sorted(means[False], reverse=True)

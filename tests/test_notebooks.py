@@ -15,6 +15,15 @@ ROOT = Path(__file__).parent.parent
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CORE = [path for path in LESSONS if path.name < "06"]
 
+# The only cells whose outputs nbval does not compare, with the reason. Their numbers are for people;
+# an assert in the same cell holds what the text says of them. (Nothing may assert a time.)
+IGNORE = "nbval-ignore-output"
+TRAINING = "after training, the last digits depend on the processor"
+TIMES = "times depend on the machine, and on what else it does"
+NOT_COMPARED = {
+    "02": {"train-run": TRAINING},
+}
+
 
 def read(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
@@ -40,6 +49,9 @@ def hygiene(notebook) -> list[str]:
     if "widgets" in notebook.metadata:
         problems.append("widget state is stored")
     for cell in notebook.cells:
+        cell = copy.deepcopy(cell)
+        if IGNORE in cell.metadata.get("tags", ()):  # another test says which cells may have it
+            cell.metadata.tags.remove(IGNORE)
         stored = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
         stored = re.sub(r'"image/png": ".*?"', "", stored)
         for what, pattern in (
@@ -74,6 +86,15 @@ class TestLesson:
     def test_is_clean(self, path):
         assert hygiene(read(path)) == []
         assert path.stat().st_size < 800_000
+
+    def test_is_compared_but_for_the_cells_in_the_list(self, path):
+        listed = NOT_COMPARED.get(path.name[:2], {})
+        ignored = [c for c in read(path).cells if IGNORE in c.metadata.get("tags", ())]
+        assert {cell.id for cell in ignored} == set(listed)
+        for cell in ignored:
+            asserts = len(re.findall(r"^ *assert ", cell.source, re.M))
+            assert bool(asserts) == (listed[cell.id] is not TIMES), cell.id
+            assert re.search(r"\d", stored_text(cell)), f"{cell.id} prints no number"
 
     def test_has_the_shape_of_a_lesson(self, path):
         notebook = read(path)

@@ -38,9 +38,9 @@ def explore_scale(
     Returns:
         An explorer with the controls ``head_dim`` and ``scaled``. Its state holds ``scores`` as
         they enter softmax and ``weights`` (nested lists, (1, L, L)), and one number per query of
-        ``entropy``, in bits, and of ``gradient_norm``: the Frobenius norm of the softmax's
+        ``entropy``, in bits, and of ``derivative_norm``: the Frobenius norm of the softmax's
         Jacobian, that is, how much of a gradient at the weights can reach the scores.
-        ``mean_entropy`` and ``mean_gradient_norm`` are means over 1,000 other queries.
+        ``mean_entropy`` and ``mean_derivative_norm`` are means over 1,000 other queries.
 
     Raises:
         ValueError: head_dims that are no sizes, num_tokens below 2, or a seed that is no int.
@@ -84,7 +84,7 @@ class _Measured(NamedTuple):
     scores: Tensor  # (..., query, key), as they enter softmax
     weights: Tensor  # (..., query, key)
     entropy: Tensor  # in bits
-    gradient_norm: Tensor  # of the softmax's Jacobian
+    derivative_norm: Tensor  # of the softmax's Jacobian
 
 
 def _measure(query: Tensor, key: Tensor, head_dim: int, scaled: bool) -> _Measured:
@@ -125,19 +125,19 @@ class _Scale:
         """What softmax makes of the queries in the map, and the two means over the others."""
         shown = _measure(self.query, self.key, head_dim, scaled)
         others = _measure(self.other_queries, self.other_keys, head_dim, scaled)
-        return shown, others.entropy.mean().item(), others.gradient_norm.mean().item()
+        return shown, others.entropy.mean().item(), others.derivative_norm.mean().item()
 
     def compute(self, head_dim: int, scaled: bool) -> dict:
-        shown, mean_entropy, mean_gradient_norm = self.measure_at(head_dim, scaled)
+        shown, mean_entropy, mean_derivative_norm = self.measure_at(head_dim, scaled)
         return {
             "head_dim": head_dim,
             "scaled": scaled,
             "scores": shown.scores[None].tolist(),
             "weights": shown.weights[None].tolist(),
             "entropy": shown.entropy.tolist(),
-            "gradient_norm": shown.gradient_norm.tolist(),
+            "derivative_norm": shown.derivative_norm.tolist(),
             "mean_entropy": mean_entropy,
-            "mean_gradient_norm": mean_gradient_norm,
+            "mean_derivative_norm": mean_derivative_norm,
         }
 
     def view(self, state: dict) -> str:
@@ -148,13 +148,13 @@ class _Scale:
         softness = [
             [name, two_decimals(entropy), f"{norm:.3f}"]
             for name, entropy, norm in zip(
-                self.query_names, state["entropy"], state["gradient_norm"], strict=True
+                self.query_names, state["entropy"], state["derivative_norm"], strict=True
             )
         ]
         means = [
             f"mean of {NUM_OTHERS:,} others",
             two_decimals(state["mean_entropy"]),
-            f"{state['mean_gradient_norm']:.3f}",
+            f"{state['mean_derivative_norm']:.3f}",
         ]
         most = math.log2(len(self.key_names))
         return side_by_side(
@@ -165,7 +165,7 @@ class _Scale:
             ),
             *heat_tables(state["weights"], self.query_names, self.key_names, ["weights"]),
             html_table(
-                "how soft", ["", f"entropy, of {most:.2f} bits", "gradient norm"], softness, means
+                "how soft", ["", f"entropy, of {most:.2f} bits", "derivative norm"], softness, means
             ),
         )
 
@@ -183,7 +183,7 @@ class _Scale:
     def describe(self, state: dict) -> str:
         return (
             f"{self.title(state)}: mean entropy {state['mean_entropy']:.2f} bits, "
-            f"mean gradient norm {state['mean_gradient_norm']:.2f}"
+            f"mean derivative norm {state['mean_derivative_norm']:.2f}"
         )
 
     def still(self, _state: dict) -> CourseFigure:

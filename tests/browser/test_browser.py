@@ -358,8 +358,10 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
     if "shares" in state:  # explore_sentence
         return [*maps, ("map", state["shares"])]
     if "entropy" in state:  # explore_scale
-        softness = [list(row) for row in zip(state["entropy"], state["gradient_norm"], strict=True)]
-        means = [state["mean_entropy"], state["mean_gradient_norm"]]
+        softness = [
+            list(row) for row in zip(state["entropy"], state["derivative_norm"], strict=True)
+        ]
+        means = [state["mean_entropy"], state["mean_derivative_norm"]]
         return [("plain", state["scores"][0]), *maps, ("plain", [*softness, means])]
     if "blocked" in state:  # explore_masks
         length = len(state["sees"])
