@@ -1,0 +1,167 @@
+"""Choose a word and see where it looks: lines over the sentence."""
+
+from collections.abc import Sequence
+
+from course_utils.arguments import require_blocked, require_weights
+from course_utils.data.animal import load_animal
+from course_utils.heatmaps.figure import CourseFigure
+from course_utils.heatmaps.texts import display_token, token_labels, two_decimals
+from course_utils.pictures.figures import paint_pictures
+from course_utils.pictures.sentence import sentence_lines
+from course_utils.pictures.shapes import Picture
+from course_utils.pictures.svg import picture_html
+from course_utils.sliders.controls import make_slider, make_switch
+from course_utils.sliders.explorer import Explorer
+from course_utils.sliders.tables import html_table, token_html
+
+LEAST_WIDTH = 640  # pixels of a picture whose words can still be read
+WIDE = "38em"  # of a slider with a stop for each word
+MAX_STILL = 3  # queries in the stored picture
+
+
+def explore_lines(
+    weights,
+    *,
+    query_tokens: Sequence[str] | None = None,
+    key_tokens: Sequence[str] | None = None,
+    query: int = 0,
+    blocked=None,
+) -> Explorer:
+    """Choose a query and see its lines to the keys, as thick as its weights, in every head.
+
+    Args:
+        weights: (H, L_q, L_k), each from 0 to 1.
+        query_tokens: L_q names; left out, the positions.
+        key_tokens: L_k names; left out, those of the queries if there are as many.
+        query: the position where the slider stands at first.
+        blocked: (L_q, L_k) booleans, True where a mask blocks: no line leads there.
+
+    Returns:
+        An explorer with the control ``query``; its state holds ``query_tokens``, ``key_tokens``,
+        ``weights`` (H, L_k), those of the query, and ``blocked`` (L_k).
+
+    Raises:
+        ValueError: weights of another rank, or not from 0 to 1; a number of tokens, a query or a
+            shape of ``blocked`` that does not fit them.
+    """
+    weights = require_weights(weights, "(H, L_q, L_k)")
+    if weights.max() > 1 + 1e-6:  # as the rounding of float16 may leave it
+        raise ValueError(f"weights must be numbers from 0 to 1, got {weights.max():.4g}")
+    rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
+    blocked = require_blocked(blocked, weights.shape[-2:])
+    if isinstance(query, bool) or query not in range(len(rows)):
+        raise ValueError(f"query must be from 0 to {len(rows) - 1}, got {query!r}")
+
+    def compute(query: int) -> dict:
+        return {
+            "query": query,
+            "query_tokens": list(rows),
+            "key_tokens": list(columns),
+            "weights": weights[:, query].tolist(),
+            "blocked": blocked[query].tolist(),
+        }
+
+    def still(state: dict) -> CourseFigure:
+        others = [place for place in range(len(rows)) if place != state["query"]]
+        return _paint([state, *map(compute, others[: MAX_STILL - 1])])
+
+    return Explorer(
+        {"query": make_slider("query", _stops(rows), query, width=WIDE)},
+        compute=compute,
+        view=_view,
+        draw=lambda state: _paint([state]),
+        describe=_describe,
+        still=still,
+    )
+
+
+def explore_animal() -> Explorer:
+    """Choose a word of *The animal didn't cross the street because it was too tired*.
+
+    The lines are those of a head of a real model (see ``course_utils.data.animal``).
+
+    Returns:
+        An explorer with the controls ``query``, a position, and ``wide``, for the sentence that
+        says *wide* in place of *tired*; its state is that of ``explore_lines``.
+    """
+    sentences = load_animal()
+    tokens = sentences[0].tokens
+    it, cross = tokens.index("it"), tokens.index("cross")
+
+    def compute(query: int, wide: bool) -> dict:
+        chosen = sentences[wide]
+        return {
+            "query": query,
+            "wide": wide,
+            "query_tokens": list(chosen.tokens),
+            "key_tokens": list(chosen.tokens),
+            "weights": [list(chosen.weights[query])],
+            "blocked": [False] * len(chosen.tokens),
+        }
+
+    def still(_state: dict) -> CourseFigure:
+        return _paint([compute(it, False), compute(it, True), compute(cross, False)])
+
+    return Explorer(
+        {
+            "query": make_slider("word", _stops(tokens), it, width=WIDE),
+            "wide": make_switch("say “wide” instead of “tired”", False),
+        },
+        compute=compute,
+        view=_view,
+        draw=lambda state: _paint([state]),
+        describe=_describe,
+        still=still,
+    )
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+def _stops(tokens: Sequence[str]) -> list[tuple[str, int]]:
+    return [(f"{i}: {display_token(token)}", i) for i, token in enumerate(tokens)]
+
+
+def _picture(state: dict) -> Picture:
+    return sentence_lines(
+        state["query_tokens"],
+        state["query"],
+        state["weights"],
+        key_tokens=state["key_tokens"],
+        blocked=state["blocked"],
+    )
+
+
+def _view(state: dict) -> str:
+    heads = range(len(state["weights"]))
+    names = ["weight"] if len(heads) == 1 else [f"head {head}" for head in heads]
+    keys = zip(state["key_tokens"], state["blocked"], *state["weights"], strict=True)
+    rows = [
+        [token_html(key), *("blocked" if is_shut else two_decimals(w) for w in weights)]
+        for key, is_shut, *weights in keys
+    ]
+    looks = token_html(state["query_tokens"][state["query"]])
+    table = html_table(f"{looks} looks at", ["key", *names], rows)
+    name = f"Lines over the sentence: {_describe(state)}"
+    picture = picture_html(_picture(state), name, least=LEAST_WIDTH)
+    return f'{picture}<div class="ac-unseen">{table}</div>'
+
+
+def _describe(state: dict) -> str:
+    parts = []
+    for head, weights in enumerate(state["weights"]):
+        tops = sorted(zip(weights, state["key_tokens"], strict=True), key=lambda top: -top[0])[:3]
+        shares = ", ".join(f"{display_token(key)} {weight:.2f}" for weight, key in tops)
+        parts.append(f"head {head}: {shares}" if len(state["weights"]) > 1 else shares)
+    sentence = " ".join(map(display_token, state["key_tokens"]))
+    looks = display_token(state["query_tokens"][state["query"]])
+    return f"“{looks}” looks at {'; '.join(parts)} in {sentence}"
+
+
+def _paint(states: Sequence[dict]) -> CourseFigure:
+    looks = [display_token(state["query_tokens"][state["query"]]) for state in states]
+    return paint_pictures(
+        [_picture(state) for state in states],
+        titles=[f"“{look}” looks" for look in looks],
+        alt="; ".join(map(_describe, states)),
+    )
