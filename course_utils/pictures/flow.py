@@ -59,7 +59,9 @@ def head_flow(
         shapes += _to_key(at, y, ys[row])
         met = [a * b for a, b in zip(queries[query], key, strict=True)]
         shapes += _vector(at.key, ys[row], key, met=met)
-        shapes += _score(at, ys[row], products[row], scale, f"{name} = {two_decimals(products[row])}")
+        shapes += _score(
+            at, ys[row], products[row], scale, f"{name} = {two_decimals(products[row])}"
+        )
     shapes += _softmax(at, ys, height)
     for row, (weight, value) in enumerate(zip(weights, values, strict=True)):
         shapes += _weight(at, ys[row], weight)

@@ -1,9 +1,12 @@
 """Choose a word and see where it looks: lines over the sentence."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from course_utils.arguments import require_blocked, require_weights
-from course_utils.data.animal import load_animal
+import numpy as np
+
+from course_utils.arguments import require_blocked, require_position, require_weights
+from course_utils.data.animal import Sentence, load_animal
 from course_utils.heatmaps.figure import CourseFigure
 from course_utils.heatmaps.texts import display_token, token_labels, two_decimals
 from course_utils.pictures.figures import paint_pictures
@@ -45,33 +48,19 @@ def explore_lines(
             shape of ``blocked`` that does not fit them.
     """
     weights = require_weights(weights, "(H, L_q, L_k)")
-    if weights.max() > 1 + 1e-6:  # as the rounding of float16 may leave it
+    if weights.max() > 1.001:  # rounding may leave a little more than 1
         raise ValueError(f"weights must be numbers from 0 to 1, got {weights.max():.4g}")
     rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
     blocked = require_blocked(blocked, weights.shape[-2:])
-    if isinstance(query, bool) or query not in range(len(rows)):
-        raise ValueError(f"query must be from 0 to {len(rows) - 1}, got {query!r}")
-
-    def compute(query: int) -> dict:
-        return {
-            "query": query,
-            "query_tokens": list(rows),
-            "key_tokens": list(columns),
-            "weights": weights[:, query].tolist(),
-            "blocked": blocked[query].tolist(),
-        }
-
-    def still(state: dict) -> CourseFigure:
-        others = [place for place in range(len(rows)) if place != state["query"]]
-        return _paint([state, *map(compute, others[: MAX_STILL - 1])])
-
+    require_position("query", query, len(rows))
+    shown = _Heads(rows, columns, weights.copy(), blocked.copy())
     return Explorer(
         {"query": make_slider("query", _stops(rows), query, width=WIDE)},
-        compute=compute,
+        compute=shown.compute,
         view=_view,
         draw=lambda state: _paint([state]),
         describe=_describe,
-        still=still,
+        still=shown.still,
     )
 
 
@@ -82,40 +71,73 @@ def explore_animal() -> Explorer:
 
     Returns:
         An explorer with the controls ``query``, a position, and ``wide``, for the sentence that
-        says *wide* in place of *tired*; its state is that of ``explore_lines``.
+        says *wide* in place of *tired*. Its state is that of ``explore_lines``, and ``wide``.
     """
-    sentences = load_animal()
-    tokens = sentences[0].tokens
-    it, cross = tokens.index("it"), tokens.index("cross")
-
-    def compute(query: int, wide: bool) -> dict:
-        chosen = sentences[wide]
-        return {
-            "query": query,
-            "wide": wide,
-            "query_tokens": list(chosen.tokens),
-            "key_tokens": list(chosen.tokens),
-            "weights": [list(chosen.weights[query])],
-            "blocked": [False] * len(chosen.tokens),
-        }
-
-    def still(_state: dict) -> CourseFigure:
-        return _paint([compute(it, False), compute(it, True), compute(cross, False)])
-
+    shown = _Animal(*load_animal())
+    tokens = shown.tired.tokens
     return Explorer(
         {
-            "query": make_slider("word", _stops(tokens), it, width=WIDE),
+            "query": make_slider("word", _stops(tokens), tokens.index("it"), width=WIDE),
             "wide": make_switch("say “wide” instead of “tired”", False),
         },
-        compute=compute,
+        compute=shown.compute,
         view=_view,
         draw=lambda state: _paint([state]),
         describe=_describe,
-        still=still,
+        still=shown.still,
     )
 
 
-# --- parts --------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Heads:
+    """All heads on one sentence, or from one to another, seen from one query at a time."""
+
+    query_tokens: list[str]
+    key_tokens: list[str]
+    weights: np.ndarray  # (H, L_q, L_k)
+    blocked: np.ndarray  # (L_q, L_k)
+
+    def compute(self, query: int) -> dict:
+        return {
+            "query": query,
+            "query_tokens": list(self.query_tokens),
+            "key_tokens": list(self.key_tokens),
+            "weights": self.weights[:, query].tolist(),
+            "blocked": self.blocked[query].tolist(),
+        }
+
+    def still(self, state: dict) -> CourseFigure:
+        """The chosen query and those after it."""
+        count = len(self.query_tokens)
+        chosen = [(state["query"] + i) % count for i in range(min(MAX_STILL, count))]
+        return _paint(list(map(self.compute, chosen)))
+
+
+@dataclass(frozen=True)
+class _Animal:
+    """Two sentences that differ in one word, seen by one head."""
+
+    tired: Sentence
+    wide: Sentence
+
+    def compute(self, query: int, wide: bool) -> dict:
+        sentence = self.wide if wide else self.tired
+        return {
+            "query": query,
+            "wide": wide,
+            "query_tokens": list(sentence.tokens),
+            "key_tokens": list(sentence.tokens),
+            "weights": [list(sentence.weights[query])],
+            "blocked": [False] * len(sentence.tokens),
+        }
+
+    def still(self, _state: dict) -> CourseFigure:
+        it, cross = (self.tired.tokens.index(word) for word in ("it", "cross"))
+        stops = ((it, False), (it, True), (cross, False))
+        return _paint([self.compute(*stop) for stop in stops])
+
+
+# --- what both show -----------------------------------------------------------------------------
 
 
 def _stops(tokens: Sequence[str]) -> list[tuple[str, int]]:
@@ -133,8 +155,8 @@ def _picture(state: dict) -> Picture:
 
 
 def _view(state: dict) -> str:
-    heads = range(len(state["weights"]))
-    names = ["weight"] if len(heads) == 1 else [f"head {head}" for head in heads]
+    heads = len(state["weights"])
+    names = ["weight"] if heads == 1 else [f"head {head}" for head in range(heads)]
     keys = zip(state["key_tokens"], state["blocked"], *state["weights"], strict=True)
     rows = [
         [token_html(key), *("blocked" if is_shut else two_decimals(w) for w in weights)]
@@ -148,20 +170,20 @@ def _view(state: dict) -> str:
 
 
 def _describe(state: dict) -> str:
-    parts = []
+    heads = []
     for head, weights in enumerate(state["weights"]):
-        tops = sorted(zip(weights, state["key_tokens"], strict=True), key=lambda top: -top[0])[:3]
-        shares = ", ".join(f"{display_token(key)} {weight:.2f}" for weight, key in tops)
-        parts.append(f"head {head}: {shares}" if len(state["weights"]) > 1 else shares)
-    sentence = " ".join(map(display_token, state["key_tokens"]))
+        largest = sorted(zip(weights, state["key_tokens"], strict=True), key=lambda own: -own[0])
+        shares = ", ".join(f"{display_token(key)} {weight:.2f}" for weight, key in largest[:3])
+        heads.append(shares if len(state["weights"]) == 1 else f"head {head}: {shares}")
     looks = display_token(state["query_tokens"][state["query"]])
-    return f"“{looks}” looks at {'; '.join(parts)} in {sentence}"
+    sentence = " ".join(map(display_token, state["key_tokens"]))
+    return f"“{looks}” looks at {'; '.join(heads)} in: {sentence}"
 
 
 def _paint(states: Sequence[dict]) -> CourseFigure:
-    looks = [display_token(state["query_tokens"][state["query"]]) for state in states]
+    looks = (display_token(state["query_tokens"][state["query"]]) for state in states)
     return paint_pictures(
-        [_picture(state) for state in states],
+        list(map(_picture, states)),
         titles=[f"“{look}” looks" for look in looks],
         alt="; ".join(map(_describe, states)),
     )

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from course_utils.arguments import names_or_numbers, require_finite
+from course_utils.arguments import names_or_numbers, require_finite, require_position
 from course_utils.attention import scaled_dot_product_attention
 from course_utils.heatmaps.figure import CourseFigure
 from course_utils.heatmaps.texts import display_token, two_decimals
@@ -50,93 +51,112 @@ def explore_mixture(
         chosen: the position of the query.
 
     Returns:
-        An explorer with the control ``factor``, one of ``FACTORS``; its state holds ``scores``,
-        scaled and times the factor, ``weights`` (both one number per key), ``values`` and
-        ``shares`` (both (L, 2)) and ``output`` (2 numbers).
+        An explorer with the control ``factor``, one of ``FACTORS``. Its state holds ``scores``,
+        scaled and times the factor, and ``weights`` (one number per key), ``values`` and ``shares``
+        (L, 2) and ``output`` (2 numbers).
 
     Raises:
-        ValueError: shapes that do not fit together, values that are not in the plane, numbers that
+        ValueError: shapes that do not fit together, values that are not in a plane, numbers that
             are not finite, another number of tokens, or no such query.
     """
     scaled_dot_product_attention(query, key, value)  # refuses what does not fit together
     if query.ndim != 2:
         raise ValueError(f"query must be (L, d), one head; got shape {tuple(query.shape)}")
     if value.shape[1] != 2:
-        raise ValueError(f"value must be (L, 2), to be drawn in a plane; got {tuple(value.shape)}")
+        raise ValueError(f"value must be (L, 2), to lie in a plane; got {tuple(value.shape)}")
     for name, x in (("query", query), ("key", key), ("value", value)):
         require_finite(name, x)
-    names = names_or_numbers(tokens, len(query))
-    key_names = names_or_numbers(tokens, len(key))
-    if isinstance(chosen, bool) or chosen not in range(len(query)):
-        raise ValueError(f"chosen must be from 0 to {len(query) - 1}, got {chosen!r}")
-    scores = query[chosen].detach() @ key.detach().T / math.sqrt(query.shape[1])  # (key,)
-    require_finite("query times key", scores)
-    values = value.detach().clone()
-    name = names[chosen]
-    order = scores.argsort(descending=True, stable=True).tolist()
-    steps = torch.linspace(0, max(FACTORS), WALK_STEPS, dtype=scores.dtype)
-    walk = (torch.softmax(steps[:, None] * scores, dim=-1) @ values).tolist()
-
-    def compute(factor: float) -> dict:
-        weights = torch.softmax(factor * scores, dim=-1)
-        return {
-            "factor": factor,
-            "scores": (factor * scores).tolist(),
-            "weights": weights.tolist(),
-            "values": values.tolist(),
-            "shares": (weights[:, None] * values).tolist(),
-            "output": (weights @ values).tolist(),
-        }
-
-    def picture(state: dict, **size: float) -> Picture:
-        own = key_names, state["values"], state["weights"]
-        return values_plane(*own, name=name, order=order, walk=walk, **size)
-
-    def view(state: dict) -> str:
-        rows = [
-            [token_html(token), two_decimals(score), weight_bar(weight), vector_text(share)]
-            for token, score, weight, share in zip(
-                key_names, state["scores"], state["weights"], state["shares"], strict=True
-            )
-        ]
-        total = two_decimals(sum(state["weights"]))
-        return side_by_side(
-            picture_html(picture(state), f"The values as arrows: {describe(state)}"),
-            html_table(
-                f"{token_html(name)} asks {state['factor']:g} times as loud",
-                ["key", "score", "weight", "weight × value"],
-                rows,
-                ["sum", "", total, vector_text(state["output"])],
-            ),
-        )
-
-    def describe(state: dict) -> str:
-        pairs = sorted(zip(state["weights"], key_names, strict=True), key=lambda pair: -pair[0])
-        shares = ", ".join(f"{display_token(key)} {weight:.2f}" for weight, key in pairs[:3])
-        asks = f"query × {state['factor']:g}: “{display_token(name)}” takes {shares}"
-        return f"{asks}; output {vector_text(state['output'])}"
-
-    def draw(state: dict) -> CourseFigure:
-        return paint_pictures([picture(state)], titles=[title(state)], alt=describe(state))
-
-    def still(_state: dict) -> CourseFigure:
-        states = list(map(compute, STILL_FACTORS))
-        return paint_pictures(
-            [picture(state, width=360, height=250, legend=False) for state in states],
-            titles=list(map(title, states)),
-            alt="; ".join(map(describe, states)),
-            columns=len(states),
-        )
-
-    def title(state: dict) -> str:
-        return f"query × {state['factor']:g}: {vector_text(state['output'])}"
-
+    require_position("chosen", chosen, len(query))
+    scores = query.detach()[chosen] @ key.detach().T / math.sqrt(query.shape[1])  # (key,)
+    require_finite("query times key", scores * max(FACTORS))  # the product may overflow
+    shown = _Mixture(
+        scores=scores,
+        value=value.detach().clone(),
+        name=names_or_numbers(tokens, len(query))[chosen],
+        key_tokens=names_or_numbers(tokens, len(key)),
+    )
     stops = [(f"{factor:g}", factor) for factor in FACTORS]
     return Explorer(
         {"factor": make_slider("query ×", stops, 1, width="38em")},
-        compute=compute,
-        view=view,
-        draw=draw,
-        describe=describe,
-        still=still,
+        compute=shown.compute,
+        view=shown.view,
+        draw=lambda state: shown.paint([state]),
+        describe=shown.describe,
+        still=shown.still,
     )
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    """One query of one head."""
+
+    scores: Tensor  # (L_k,), scaled
+    value: Tensor  # (L_k, 2)
+    name: str  # of the query
+    key_tokens: list[str]
+
+    def compute(self, factor: float) -> dict:
+        weights = torch.softmax(factor * self.scores, dim=-1)
+        return {
+            "factor": factor,
+            "scores": (factor * self.scores).tolist(),
+            "weights": weights.tolist(),
+            "values": self.value.tolist(),
+            "shares": (weights[:, None] * self.value).tolist(),
+            "output": (weights @ self.value).tolist(),
+        }
+
+    def picture(self, state: dict, **size) -> Picture:
+        factors = torch.linspace(0, max(FACTORS), WALK_STEPS, dtype=self.scores.dtype)
+        outputs = torch.softmax(factors[:, None] * self.scores, dim=-1) @ self.value  # (step, 2)
+        return values_plane(
+            self.key_tokens,
+            state["values"],
+            state["weights"],
+            name=self.name,
+            # The same at every factor; by the weights it would change where all are equal.
+            order=self.scores.argsort(descending=True, stable=True).tolist(),
+            walk=outputs.tolist(),
+            **size,
+        )
+
+    def view(self, state: dict) -> str:
+        columns = state["scores"], state["weights"], state["shares"]
+        rows = [
+            [token_html(token), two_decimals(score), weight_bar(weight), vector_text(share)]
+            for token, score, weight, share in zip(self.key_tokens, *columns, strict=True)
+        ]
+        total = ["sum", "", two_decimals(sum(state["weights"])), vector_text(state["output"])]
+        return side_by_side(
+            picture_html(
+                self.picture(state), f"The values as arrows in the plane: {self.describe(state)}"
+            ),
+            html_table(
+                f"{token_html(self.name)} asks {state['factor']:g} times as loud",
+                ["key", "score", "weight", "weight × value"],
+                rows,
+                total,
+            ),
+        )
+
+    def describe(self, state: dict) -> str:
+        pairs = sorted(
+            zip(state["weights"], self.key_tokens, strict=True), key=lambda pair: -pair[0]
+        )
+        shares = ", ".join(f"{display_token(key)} {weight:.2f}" for weight, key in pairs[:3])
+        return (
+            f"query × {state['factor']:g}: “{display_token(self.name)}” takes {shares}; "
+            f"output {vector_text(state['output'])}"
+        )
+
+    def paint(self, states: Sequence[dict], **size) -> CourseFigure:
+        return paint_pictures(
+            [self.picture(state, **size) for state in states],
+            titles=[f"query × {s['factor']:g}: {vector_text(s['output'])}" for s in states],
+            alt="; ".join(map(self.describe, states)),
+            columns=len(states),
+        )
+
+    def still(self, _state: dict) -> CourseFigure:
+        states = list(map(self.compute, STILL_FACTORS))
+        return self.paint(states, width=360, height=250, legend=False)
