@@ -153,25 +153,32 @@ def _name(text: str, value: Point, tip: Point, *, bold: bool) -> Text:
 
 def _legend(top: float, name: str) -> list[Shape]:
     """What the signs mean, in two lines."""
-    first, second = top + 12, top + 34
-    texts = (
-        (52, first, "value"),
-        (148, first, "weight × value, tip to tail"),
-        (52, second, f"their sum, the new “{name}”"),
-        (278, second, "its way, from the mean of all values"),
-    )
-    (x, y) = (238, second - 4)
-    return [
-        *arrow((20, first - 4), (46, first - 4), colour="line", width=1.5, head=9),
-        Line(points=((116, first - 4), (142, first - 4)), colour=HEAD, width=6),
-        Dot(x=33, y=second - 4, radius=7, outline="ink", width=2.5),
-        Dot(x=x, y=y, radius=3.5, fill="ink"),
-        Line(points=((x, y), (x + 34, y)), width=2, dash=(1, 4)),
-        *(
-            Text(x=x, y=y, text=text, size=12, colour="soft", anchor="start")
-            for x, y, text in texts
-        ),
-    ]
+    shapes: list[Shape] = []
+    for row, texts in enumerate(
+        (
+            ("value", "weight × value, tip to tail"),
+            (f"their sum, the new “{name}”", "from the mean of all values"),
+        )
+    ):
+        y, first = top + 8 + 22 * row, 20 + text_width(texts[0], 12)
+        for x, text in zip((20, first + 64), texts, strict=True):
+            shapes.append(_small(x + 34, y + 4, text))
+        x = first + 64
+        if row == 0:
+            shapes += arrow((20, y), (48, y), colour="line", width=1.5, head=9)
+            shapes.append(Line(points=((x, y), (x + 28, y)), colour=HEAD, width=6))
+        else:
+            way = ((x, y), (x + 28, y))
+            shapes.append(Dot(x=34, y=y, radius=7, outline="ink", width=2.5))
+            shapes += [
+                Dot(x=x, y=y, radius=3.5, fill="ink"),
+                Line(points=way, width=2, dash=(1, 4)),
+            ]
+    return shapes
+
+
+def _small(x: float, y: float, text: str) -> Text:
+    return Text(x=x, y=y, text=text, size=12, colour="soft", anchor="start")
 
 
 def _output(at: Point, name: str) -> list[Shape]:

@@ -29,6 +29,14 @@ def picture_html(picture: Picture, name: str, *, least: float = 0) -> str:
     )
 
 
+def by_room(broad: str, narrow: str) -> str:
+    """Two pictures as HTML, of which a page shows the one that it has room for."""
+    return (
+        f'<div class="ac-by-room"><div class="ac-broad">{broad}</div>'
+        f'<div class="ac-narrow">{narrow}</div></div>'
+    )
+
+
 @cache
 def picture_style() -> str:
     """CSS for the pictures: the rules of ``pictures.css`` and the colours of both themes."""

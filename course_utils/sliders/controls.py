@@ -7,6 +7,8 @@ import ipywidgets as widgets
 
 from course_utils.arguments import divisors, require_num_heads
 
+WIDE = "38em"  # of a slider that moves a picture as wide as the page
+
 
 def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.SelectionSlider:
     """A slider over the head counts that divide ``embed_dim``.

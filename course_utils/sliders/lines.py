@@ -12,13 +12,11 @@ from course_utils.heatmaps.texts import display_token, token_labels, two_decimal
 from course_utils.pictures.figures import paint_pictures
 from course_utils.pictures.sentence import sentence_lines
 from course_utils.pictures.shapes import Picture
-from course_utils.pictures.svg import picture_html
-from course_utils.sliders.controls import make_slider, make_switch
+from course_utils.pictures.svg import by_room, picture_html
+from course_utils.sliders.controls import WIDE, make_slider, make_switch
 from course_utils.sliders.explorer import Explorer
 from course_utils.sliders.tables import html_table, token_html
 
-LEAST_WIDTH = 640  # pixels of a picture whose words can still be read
-WIDE = "38em"  # of a slider with a stop for each word
 MAX_STILL = 3  # queries in the stored picture
 
 
@@ -144,13 +142,14 @@ def _stops(tokens: Sequence[str]) -> list[tuple[str, int]]:
     return [(f"{i}: {display_token(token)}", i) for i, token in enumerate(tokens)]
 
 
-def _picture(state: dict) -> Picture:
+def _picture(state: dict, *, upright: bool = False) -> Picture:
     return sentence_lines(
         state["query_tokens"],
         state["query"],
         state["weights"],
         key_tokens=state["key_tokens"],
         blocked=state["blocked"],
+        upright=upright,
     )
 
 
@@ -165,8 +164,8 @@ def _view(state: dict) -> str:
     looks = token_html(state["query_tokens"][state["query"]])
     table = html_table(f"{looks} looks at", ["key", *names], rows)
     name = f"Lines over the sentence: {_describe(state)}"
-    picture = picture_html(_picture(state), name, least=LEAST_WIDTH)
-    return f'{picture}<div class="ac-unseen">{table}</div>'
+    pictures = (picture_html(_picture(state, upright=upright), name) for upright in (False, True))
+    return f'{by_room(*pictures)}<div class="ac-unseen">{table}</div>'
 
 
 def _describe(state: dict) -> str:

@@ -15,7 +15,7 @@ from course_utils.pictures.figures import paint_pictures
 from course_utils.pictures.plane import values_plane
 from course_utils.pictures.shapes import Picture
 from course_utils.pictures.svg import picture_html
-from course_utils.sliders.controls import make_slider
+from course_utils.sliders.controls import WIDE, make_slider
 from course_utils.sliders.explorer import Explorer
 from course_utils.sliders.tables import (
     html_table,
@@ -77,7 +77,7 @@ def explore_mixture(
     )
     stops = [(f"{factor:g}", factor) for factor in FACTORS]
     return Explorer(
-        {"factor": make_slider("query ×", stops, 1, width="38em")},
+        {"factor": make_slider("query ×", stops, 1, width=WIDE)},
         compute=shown.compute,
         view=shown.view,
         draw=lambda state: shown.paint([state]),
@@ -132,7 +132,7 @@ class _Mixture:
                 self.picture(state), f"The values as arrows in the plane: {self.describe(state)}"
             ),
             html_table(
-                f"{token_html(self.name)} asks {state['factor']:g} times as loud",
+                f"query of {token_html(self.name)} × {state['factor']:g}",
                 ["key", "score", "weight", "weight × value"],
                 rows,
                 total,

@@ -15,7 +15,7 @@ from course_utils.pictures.figures import paint_pictures
 from course_utils.pictures.flow import flow_fits, head_flow
 from course_utils.pictures.shapes import Picture
 from course_utils.pictures.svg import picture_html
-from course_utils.sliders.controls import make_slider
+from course_utils.sliders.controls import WIDE, make_slider
 from course_utils.sliders.explorer import Explorer
 from course_utils.sliders.tables import (
     html_table,
@@ -76,7 +76,7 @@ def explore_query(
     )
     stops = [(f"{i}: {display_token(token)}", i) for i, token in enumerate(shown.query_tokens)]
     return Explorer(
-        {"query": make_slider("query", stops, chosen)},
+        {"query": make_slider("query", stops, chosen, width=WIDE if shown.is_drawn else None)},
         compute=shown.compute,
         view=shown.view,
         draw=shown.draw,
