@@ -76,6 +76,25 @@ def require_whole(name: str, number: object, way_out: str = "") -> int:
     return whole
 
 
+def require_position(name: str, position: object, length: int) -> int:
+    """Return ``position`` as an int if it counts one of ``length`` things from 0.
+
+    Raises:
+        ValueError: it does not.
+    """
+    try:
+        if isinstance(position, bool) or getattr(position, "dtype", None) == torch.bool:
+            raise TypeError
+        place = operator.index(position)
+    except (TypeError, ValueError):
+        place = -1
+    if place not in range(length):
+        raise ValueError(
+            f"{name} must be a position from 0 to {length - 1}, got {reprlib.repr(position)}"
+        )
+    return place
+
+
 def require_patch_size(name: str, size: int, shape: Sequence[int]) -> int:
     """Return ``size`` as an int if it divides height and width of ``shape`` (M, height, width)."""
     size, (_, height, width) = require_whole(name, size), shape

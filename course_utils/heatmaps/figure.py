@@ -9,6 +9,7 @@ from pathlib import Path
 
 from matplotlib import font_manager
 from matplotlib.figure import Figure
+from PIL import Image
 
 from course_utils.heatmaps.texts import escape_character
 
@@ -36,10 +37,12 @@ class CourseFigure(Figure):
         return f"Figure: {self.alt}"
 
     def png(self) -> bytes:
-        """The picture as PNG bytes."""
-        buffer = io.BytesIO()
-        self.savefig(buffer, format="png", dpi=_PNG_DPI, facecolor="white")
-        return buffer.getvalue()
+        """The picture as PNG bytes, in 256 colours: a notebook holds many, and no eye sees more."""
+        drawn, stored = io.BytesIO(), io.BytesIO()
+        self.savefig(drawn, format="png", dpi=_PNG_DPI, facecolor="white")
+        with Image.open(drawn) as picture:
+            picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(stored, "PNG")
+        return stored.getvalue()
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         width = round(self.get_figwidth() * _SCREEN_DPI)

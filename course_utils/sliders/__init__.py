@@ -5,7 +5,9 @@ from course_utils.sliders.digits import explore_digits
 from course_utils.sliders.explorer import Explorer
 from course_utils.sliders.head_counts import explore_head_counts
 from course_utils.sliders.heads import explore_heads
+from course_utils.sliders.lines import explore_animal, explore_lines
 from course_utils.sliders.masks import explore_masks
+from course_utils.sliders.mixture import explore_mixture
 from course_utils.sliders.query import explore_query
 from course_utils.sliders.scale import explore_scale
 from course_utils.sliders.sentence import explore_sentence
@@ -15,10 +17,13 @@ from course_utils.sliders.views import Views
 __all__ = [
     "Explorer",
     "Views",
+    "explore_animal",
     "explore_digits",
     "explore_head_counts",
     "explore_heads",
+    "explore_lines",
     "explore_masks",
+    "explore_mixture",
     "explore_query",
     "explore_scale",
     "explore_sentence",

@@ -7,6 +7,8 @@ import ipywidgets as widgets
 
 from course_utils.arguments import divisors, require_num_heads
 
+WIDE = "38em"  # of a slider that moves a picture as wide as the page
+
 
 def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.SelectionSlider:
     """A slider over the head counts that divide ``embed_dim``.
@@ -23,13 +25,16 @@ def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.Se
     )
 
 
-def make_slider(name: str, options: Sequence, value) -> widgets.SelectionSlider:
+def make_slider(
+    name: str, options: Sequence, value, *, width: str | None = None
+) -> widgets.SelectionSlider:
     """A slider over a list of values, or of (name, value) pairs.
 
     Args:
         name: shown in front of it.
         options: what it offers, in order.
         value: where it stands at first, one of them.
+        width: in CSS; left out, 24em with names and 18em without.
     """
     has_names = isinstance(options[0], tuple)
     slider = widgets.SelectionSlider(
@@ -37,7 +42,7 @@ def make_slider(name: str, options: Sequence, value) -> widgets.SelectionSlider:
         value=value,
         description=name,
         style={"description_width": "initial"},
-        layout=widgets.Layout(width="24em" if has_names else "18em"),
+        layout=widgets.Layout(width=width or ("24em" if has_names else "18em"), max_width="98%"),
     )
     slider.add_class("ac-names" if has_names else "ac-numbers")
     return slider

@@ -4,11 +4,12 @@ from functools import cache
 from pathlib import Path
 
 from course_utils.heatmaps.colours import HEAD_TINTS, ramp
+from course_utils.pictures.svg import picture_style
 
 
 @cache
 def style_sheet() -> str:
-    """CSS for every view: the rules of ``explorer.css``, and a class for each colour.
+    """CSS for every view: the rules of ``explorer.css``, those of pictures, and classes of colours.
 
     JupyterLab serves a copy, which ``python -m course_utils.jupyter.sheet`` renews.
 
@@ -23,4 +24,4 @@ def style_sheet() -> str:
     heads = (
         f".ac-h{i} {{ background: {tint}; color: #000; }}" for i, tint in enumerate(HEAD_TINTS)
     )
-    return "\n".join([rules, *weights, *heads, ""])
+    return "\n".join([rules, *weights, *heads, picture_style(), ""])

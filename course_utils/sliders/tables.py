@@ -141,7 +141,8 @@ def _whole_token(token: str) -> str:
 
 def weight_bar(weight: float) -> str:
     """A weight as a bar with its number."""
-    return f'<span class="ac-bar" style="width:{5 * weight:.2f}em"></span> {weight:.2f}'
+    bar = f'<span class="ac-bar" style="width:{5 * weight:.2f}em"></span>'
+    return f'<span class="ac-track">{bar}</span> {weight:.2f}'
 
 
 def vector_text(x: Sequence[float]) -> str:
