@@ -85,7 +85,7 @@ def test_rows_that_sum_to_1_where_none_should_are_said():
 
 
 class Strange(Base):
-    """Wrong in a way that is not in the registry."""
+    """Wrong in a way that no exercise knows."""
 
     def change(self, output, weights):
         return output + 0.1, weights

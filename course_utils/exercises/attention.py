@@ -297,6 +297,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
     steps=(HEADS, *ATTENTION_STEPS),
     mistakes=ATTENTION_MISTAKES,
     results={"head_outputs": "output", "returned_weights": "weights"},
+    weights="returned_weights",
     trials=_trials,
     truth=_truth,
     covered="one head and many, L_q ≠ L_k, with and without a mask",

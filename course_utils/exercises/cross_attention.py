@@ -162,6 +162,7 @@ CROSS_ATTENTION = Exercise(
     steps=CROSS_STEPS,
     mistakes=CROSS_MISTAKES,
     results={"cross_output": "output", "cross_weights": "weights"},
+    weights="cross_weights",
     trials=_trials,
     truth=_truth,
     covered="L_q ≠ L_k, with and without padding",

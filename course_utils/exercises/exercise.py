@@ -28,6 +28,7 @@ class Exercise:
         steps: those that give the right answer. They start from ``Trial.given``.
         mistakes: those that are known at these steps.
         results: the steps whose values come back, in order, and what messages call each.
+        weights: which of them are attention weights, whose rows must sum to 1; "" if none is.
         trials: makes the inputs, easy ones first. The last one tells most mistakes apart: the
             search begins with it.
         truth: torch's own answer to ``Trial.given``, passed by name, or one that is computed in
@@ -44,6 +45,7 @@ class Exercise:
     steps: tuple[Step, ...]
     mistakes: tuple[Mistake, ...]
     results: Mapping[str, str]
+    weights: str = ""
     trials: Callable[[], Iterable[Trial]]
     truth: Callable[..., Answer | None]
     covered: str = SIZES_IN_WORDS

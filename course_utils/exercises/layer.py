@@ -324,6 +324,7 @@ MULTI_HEAD_ATTENTION = Exercise(
     steps=LAYER_STEPS,
     mistakes=LAYER_MISTAKES,
     results={"output": "output", "returned_weights": "weights"},
+    weights="returned_weights",
     trials=_trials,
     truth=_truth,
     prepare=_built,

@@ -49,10 +49,13 @@ def observations(wrong: Judged, answered: list[Judged]) -> list[str]:
     if wrong.expected is None:
         shapes = ", ".join(f"{n} {tuple(x.shape)}" for n, x in trial.parameters.items())
         return [f"each of the four weights must be (D, D); with {trial.label} you have {shapes}."]
-    names = tuple(wrong.run.exercise.results.values())
+    exercise = wrong.run.exercise
+    names = tuple(exercise.results.values())
     seen = ["no known mistake gives these numbers. What can be seen:", f"  input: {trial.label}"]
-    for name, got, want in zip(names, wrong.answer, wrong.expected, strict=False):
-        seen += _about_result(name, got, want)
+    for step, got, want in zip(exercise.results, wrong.answer, wrong.expected, strict=False):
+        seen += _about_result(exercise.results[step], got, want)
+        if step == exercise.weights:
+            seen += _about_rows(got, want)
     seen += _about_sizes(wrong, answered)
     seen += _about_padding(wrong, answered)
     if len(wrong.answer) < len(wrong.expected):
@@ -123,20 +126,20 @@ def _about_result(name: str, got: Tensor, want: Tensor) -> list[str]:
     seen = [f"  {name}: {count if want.ndim else 'right' if right else 'not right'}"]
     if got.isnan().any():
         seen.append(f"  {name} holds NaN")
-    if name == "weights" and not same(got.sum(-1), want.sum(-1)):
-        seen.append(_about_rows(got))
     return seen
 
 
-def _about_rows(weights: Tensor) -> str:
+def _about_rows(weights: Tensor, expected: Tensor) -> list[str]:
     """Say along which axis weights sum to 1, if not along the keys as they should."""
+    if weights.shape != expected.shape or same(weights.sum(-1), expected.sum(-1)):
+        return []
     axes = ("batch", "head", "query", "key")[-weights.ndim :]
     sums = {axis: weights.sum(i) for i, axis in enumerate(axes)}
     ones = [axis for axis, total in sums.items() if same(total, torch.ones_like(total))]
     if "key" in ones:
-        return "  all rows of weights sum to 1, even where a query may see nothing"
+        return ["  all rows of weights sum to 1, even where a query may see nothing"]
     over = f"; over the {ones[0]} axis they do" if ones else ""
-    return f"  rows of weights do not sum to 1{over}"
+    return [f"  rows of weights do not sum to 1{over}"]
 
 
 def _about_sizes(wrong: Judged, answered: list[Judged]) -> list[str]:

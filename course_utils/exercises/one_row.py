@@ -44,6 +44,7 @@ ONE_ROW = Exercise(
     steps=(HEADS, _NO_MASK, *ATTENTION_STEPS),
     mistakes=ATTENTION_MISTAKES,
     results={"head_outputs": "output", "returned_weights": "weights"},
+    weights="returned_weights",
     trials=_row_trials,
     truth=_row_truth,
     call=_call_for_row,
