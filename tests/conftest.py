@@ -1,10 +1,24 @@
-"""One thread a process: two workers and their kernels would only fight for the cores."""
+"""What all tests share: one thread per process, slow tests only in CI, and a fresh folder."""
 
 import os
 
 import pytest
+from hypothesis import settings
 
+# Two workers and their kernels would only fight for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+IS_CI = bool(os.environ.get("CI"))
+
+settings.register_profile("course", max_examples=100 if IS_CI else 10)
+settings.load_profile("course")
+
+
+def pytest_collection_modifyitems(items):
+    """Skip slow tests unless the environment variable CI is set."""
+    for item in items:
+        if not IS_CI and item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="slow: runs where the variable CI is set"))
 
 
 @pytest.fixture

@@ -6,14 +6,12 @@ Each call starts from arguments that fit, and one or two of them are spoiled. Wh
 
 import inspect
 import math
-import os
 import re
-import warnings
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 import torch
+from helpers import Page, normal, page
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from ipywidgets import Checkbox
@@ -56,7 +54,6 @@ from course_utils.sliders import (
 )
 
 hundred = settings(
-    max_examples=100 if os.environ.get("CI") else 10,
     derandomize=True,
     deadline=None,
     database=None,
@@ -65,11 +62,6 @@ hundred = settings(
 )
 
 # --- What may come in the place of an argument --------------------------------------------------
-
-
-def normal(*shape, seed=0, dtype=torch.float64):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
-
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e5m2)
 DTYPES += (torch.bool, torch.uint8, torch.int64, torch.complex64)
@@ -150,25 +142,6 @@ def spoiled(data, right: dict) -> dict:
     }
 
 
-class Tags(HTMLParser):
-    """The tags and attributes of a piece of HTML."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.found = []
-        html.encode()  # half a surrogate pair could not be sent to a browser
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append(tag)
-        assert not any(name.startswith("on") for name, _ in attrs), attrs
-
-
-OURS = {"div", "table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td", "bdi", "span"}
-OURS |= {"code", "p", "figure", "figcaption", "b", "img"}
-
-
 def looked_at(explorer: Explorer) -> None:
     """Every control may be moved to its other end: a view, a line and a picture are there."""
     assert "error" not in explorer.state
@@ -180,7 +153,7 @@ def looked_at(explorer: Explorer) -> None:
             if not isinstance(control.options[-1], tuple)
             else control.options[-1][1]
         )
-        assert set(Tags(explorer.html).found) <= OURS
+        page(explorer)  # which refuses any tag that is not ours
         one_line(repr(explorer))
 
 
@@ -189,13 +162,8 @@ def one_line(text: str) -> None:
     assert text.replace("\u200d", "").isprintable(), text  # which holds emoji together
 
 
-def drawn(figure) -> None:
+def described(figure) -> None:
     one_line(figure.alt)
-    if not os.environ.get("CI"):  # which takes most of the time
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        figure.draw_without_rendering()
 
 
 # --- A right call of each function, and what its result must be ---------------------------------
@@ -269,7 +237,7 @@ def shows(figure, weights, **_):
     images = [axes.images[0].get_array() for axes in figure.axes if axes.images]
     maps = weights if weights.ndim == 3 else weights[None]
     assert all(map(np.array_equal, images[: len(maps)], maps))
-    drawn(figure)
+    described(figure)
 
 
 def curves_show(figure, x, curves, **_):
@@ -277,11 +245,11 @@ def curves_show(figure, x, curves, **_):
     for line, values in zip(axes.lines, curves.values(), strict=True):
         assert np.array_equal(line.get_ydata(), plain(values))
     assert [t.get_text() for t in axes.get_legend().get_texts()] == list(curves)
-    drawn(figure)
+    described(figure)
 
 
 def spread_shows(figure, x, scores, **_):
-    drawn(figure)
+    described(figure)
 
 
 def slider_offers(slider, embed_dim, value):
@@ -366,7 +334,7 @@ CALLS = {
         },
         shows,
     ),
-    plot_head_split: ({"embed_dim": 12, "num_heads": 3}, lambda figure, **_: drawn(figure)),
+    plot_head_split: ({"embed_dim": 12, "num_heads": 3}, lambda figure, **_: described(figure)),
     plot_curves: ({"x": [1, 2, 4], "curves": {"a": [1, 2, 3]}, **LINES}, curves_show),
     plot_spread: (
         {"x": [1, 2], "scores": {"a": [[0.5, 1], [0.25]]}, **LINES, "marked": 2},
@@ -410,6 +378,24 @@ def test_a_clear_error_or_a_right_result(function, data):
             holds(result, **arguments)
 
 
+FIGURES = [function for function in CALLS if function.__name__.startswith("plot_")]
+
+
+@pytest.mark.slow  # drawing takes most of the time
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("function", FIGURES, ids=lambda function: function.__name__)
+@hundred
+@given(data=st.data())
+def test_a_figure_of_whatever_is_accepted_can_be_drawn(function, data):
+    right, _ = CALLS[function]
+    arguments = spoiled(data, right)
+    try:
+        figure = function(**arguments)
+    except ValueError:
+        return
+    figure.draw_without_rendering()
+
+
 def clear(message: str, arguments: dict) -> None:
     """A message names an argument, says what is wanted, and what came; it can be shown anywhere."""
     names = "|".join((*arguments, "embed_dim"))  # the name of a size that x has
@@ -442,7 +428,7 @@ def test_whatever_is_answered(question, value):
     except ValueError as error:
         clear(str(error), {"value": value})
     said = asked.feedback.value
-    assert set(Tags(said).found) <= {"div", "p", "code"}
+    assert set(Page(said).tags) <= {"div", "p", "code"}
     assert len(said) < 1000
     if asked.state["right"] and question != "l3-explore":
         digits = {"sample-choice": "1", "sample-shape": "2355"}[question]

@@ -1,48 +1,21 @@
-"""The images, their patches, pictures of both, and the explorer."""
+"""The images, their patches, and pictures of both."""
 
-import json
 import math
-import re
 import sys
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 import torch
+from helpers import normal
 from matplotlib.patches import Rectangle
 
 from course_utils.data.digits import cls_maps, cut_into_patches, join_patches, load_digits
 from course_utils.heatmaps import plot_digits, plot_over_digit, plot_runs
-from course_utils.sliders import explore_digits
-
-
-def normal(*shape, seed=0):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
-class Model:
-    """Makes scores and weights out of an image's ink, without training."""
-
-    def __init__(self, num_heads):
-        self.num_heads = num_heads
-
-    def __call__(self, patches):
-        n = len(patches)
-        keys = torch.cat([patches.new_zeros(n, 1), patches.sum(-1)], dim=1)  # (N, 17)
-        sharpness = 1.0 + torch.arange(self.num_heads)[:, None, None]  # (H, 1, 1)
-        weights = torch.softmax(sharpness * keys[:, None, None], dim=-1)  # (N, H, 1, 17)
-        return patches.sum((1, 2))[:, None] * torch.linspace(-1, 1, 10), weights
 
 
 @pytest.fixture(scope="module")
 def digits():
     return load_digits()
-
-
-@pytest.fixture
-def explorer(digits):
-    models = {1: Model(1), 4: Model(4)}
-    return explore_digits(models, digits.test_images[:3], digits.test_labels[:3], num_heads=4)
 
 
 class TestLoad:
@@ -210,133 +183,3 @@ class TestPictures:
     def test_what_cannot_be_drawn(self, call, said):
         with pytest.raises(ValueError, match=said):
             call()
-
-
-class Tables(HTMLParser):
-    """Rows of texts and of attributes of every table in a view."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.tables = []
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag == "td":
-            self.tables[-1][-1].append({"text": "", **dict(attrs)})
-        elif tag == "span" and "style" in dict(attrs) and "ac-bar" not in dict(attrs)["class"]:
-            self.tables[-1][-1][-1]["pill"] = dict(attrs)["class"]
-
-    def handle_data(self, data):
-        if self.tables and self.tables[-1] and self.tables[-1][-1]:
-            self.tables[-1][-1][-1]["text"] += data.strip()
-
-
-class TestExplorer:
-    def test_state_is_what_the_model_says(self, explorer, digits):
-        explorer.controls["image"].value = 2
-        scores, weights = Model(4)(cut_into_patches(digits.test_images[2:3], 2))
-        state = explorer.state
-        assert state["label"] == digits.test_labels[2]
-        assert state["prediction"] == scores.argmax()
-        assert state["right"] is (state["prediction"] == state["label"])
-        assert np.allclose(state["probabilities"], torch.softmax(scores[0], 0))
-        assert np.allclose(state["weights"], weights[0, :, 0, 1:].view(4, 4, 4))
-        assert np.allclose(state["cls_weights"], weights[0, :, 0, 0])
-        assert np.allclose(state["pixels"], digits.test_images[2])
-        json.dumps(state)
-
-    def test_controls(self, explorer):
-        assert list(explorer.controls["num_heads"].options) == [1, 4]
-        assert explorer.controls["num_heads"].value == 4
-        assert [name for name, _ in explorer.controls["image"].options] == [
-            "0: a 7",
-            "1: a 6",
-            "2: a 3",
-        ]
-
-    @pytest.mark.parametrize("num_heads", [1, 4])
-    def test_the_view_shows_digit_and_weights(self, explorer, num_heads):
-        explorer.controls["num_heads"].value = num_heads
-        state = explorer.state
-        probabilities, *maps = Tables(explorer.html).tables
-        assert [row[0]["text"] for row in probabilities if row] == [
-            f"{p:.2f}" for p in state["probabilities"]
-        ]
-        assert len(maps) == num_heads
-        for table, weights in zip(maps, state["weights"], strict=True):
-            assert [len(row) for row in table] == [8] * 8
-            for r, c in np.ndindex(8, 8):
-                cell = table[r][c]
-                grey = int(re.search(r"rgb\((\d+),", cell["style"])[1])
-                assert abs(grey - (255 - 225 * state["pixels"][r][c])) <= 0.5
-                weight = weights[r // 2][c // 2]
-                first = r % 2 == c % 2 == 0
-                assert cell["text"] == (f"{weight:.2f}" if first else "")
-                if first:
-                    shade = f"ac-w{round(100 * weight)}" if weight >= 0.05 else "ac-low"
-                    assert cell["pill"] == shade
-
-    def test_it_says_whether_the_model_is_right(self, explorer):
-        explorer.controls["image"].value = 0
-        state = explorer.state
-        assert state["right"] is False
-        assert f"the model says {state['prediction']}<br>✗ wrong, it is a 7" in explorer.html
-        assert repr(explorer) == (
-            f"Explorer: 4 heads on image 0: the model says {state['prediction']}, wrong, it is a 7"
-        )
-
-    def test_the_picture_is_of_the_same_state(self, explorer):
-        figure = explorer.figure()
-        assert len(figure.axes) == 4
-        numbers = [text.get_text() for text in figure.axes[1].texts]
-        assert numbers == [f"{w:.2f}" for row in explorer.state["weights"][1] for w in row]
-        assert "image/png" in explorer._repr_mimebundle_()[0]
-
-    def test_the_stored_picture_shows_several_head_counts(self, explorer):
-        explorer.controls["image"].value = 2
-        figure = explorer.still()
-        titles = [f"H = {h}, head {head}" for h in (1, 4) for head in range(h)]
-        assert [axes.get_title() for axes in figure.axes] == titles
-        numbers = [text.get_text() for text in figure.axes[2].texts]
-        assert numbers == [f"{w:.2f}" for row in explorer.state["weights"][1] for w in row]
-        assert figure.alt.endswith(repr(explorer).removeprefix("Explorer: "))
-
-    def test_later_changes_of_the_images_change_nothing(self, digits):
-        images = digits.test_images[:2].clone()
-        explorer = explore_digits({1: Model(1)}, images, digits.test_labels[:2])
-        before = dict(explorer.state)
-        images.zero_()
-        explorer.controls["image"].value = 1
-        explorer.controls["image"].value = 0
-        assert explorer.state == before
-
-    @pytest.mark.parametrize(
-        ("change", "said"),
-        [
-            ({"models": {}}, "models must be"),
-            ({"models": Model(2)}, "models must be"),
-            ({"models": {3: Model(2)}}, r"models\[3\] must return"),
-            ({"images": torch.zeros(8, 8)}, "images must be"),
-            ({"labels": torch.zeros(4)}, "labels must be .* got 4 for 3"),
-            ({"labels": [1, 2, 42]}, "labels must be one digit .* from 0 to 9"),
-            ({"labels": None}, "labels must be numbers"),
-            ({"images": torch.zeros(0, 8, 8)}, "images must be"),
-            ({"images": torch.zeros(3, 8, 10)}, "images must be"),
-            ({"images": torch.full((3, 8, 8), math.nan)}, "images must be finite"),
-            ({"models": {True: Model(1)}}, "a key of models must be a whole number"),
-            ({"num_heads": [1]}, "num_heads must be a whole number"),
-            ({"models": {2: lambda x: Model(2)(x[:, :9])}}, r"models\[2\] must return"),
-            ({"models": {2: lambda x: (Model(2)(x)[0] * math.nan, Model(2)(x)[1])}}, "finite"),
-            ({"models": {2: lambda x: (Model(2)(x)[0], Model(2)(x)[1] * 20)}}, "from 0 to 1"),
-            ({"num_heads": 3}, "num_heads=3 has no model; there are 2"),
-        ],
-    )
-    def test_what_does_not_fit(self, change, said):
-        arguments = {"models": {2: Model(2)}, "images": torch.zeros(3, 8, 8)}
-        arguments |= {"labels": torch.zeros(3)} | change
-        with pytest.raises(ValueError, match=said):
-            explore_digits(**arguments)

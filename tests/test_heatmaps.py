@@ -7,7 +7,6 @@ import base64
 import io
 import itertools
 import math
-import os
 import re
 from functools import cache
 
@@ -337,7 +336,7 @@ def assert_room_for_texts(figure):
     assert free
 
 
-@pytest.mark.skipif(not os.environ.get("CI"), reason="in CI: drawing all of them takes its time")
+@pytest.mark.slow  # drawing all of them takes its time
 class TestRoomForTexts:
     @pytest.mark.parametrize(
         ("num_heads", "lengths"),

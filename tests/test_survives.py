@@ -14,17 +14,14 @@ from pathlib import Path
 import matplotlib
 import nbformat
 import pytest
+from helpers import MAKERS, page, positions, put
 from ipywidgets.widgets import widget
 from jupyter_client.manager import start_new_kernel
-from test_head_counts import make as make_head_counts
-from test_sliders import MAKERS, page, positions, put
 
 from course_utils.jupyter.cell_order import cell_that_makes
 
 ROOT = Path(__file__).parent.parent
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-CHOSEN = LESSONS if os.environ.get("CI") else []  # these take a core some minutes
-MAKERS = {**MAKERS, "head counts": make_head_counts}
 
 
 def code_cells(path: Path) -> list:
@@ -34,7 +31,10 @@ def code_cells(path: Path) -> list:
 # --- A whole lesson, in a process of its own ----------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=CHOSEN, ids=lambda path: path.stem)
+@pytest.fixture(
+    scope="module",  # a lesson takes a core some seconds
+    params=[pytest.param(path, marks=pytest.mark.slow, id=path.stem) for path in LESSONS],
+)
 def report(request, tmp_path_factory):
     """What happened to a lesson, and the folder for what Jupyter and others write for a while."""
     own = str(tmp_path_factory.mktemp("temporary"))
@@ -106,13 +106,13 @@ def test_every_kernel_of_the_course_says_it():
     assert targets[f"course_utils/jupyter/{name}"] == f"etc/ipython/{name}"
 
 
-@pytest.mark.skipif(not os.environ.get("CI"), reason="two kernels take ten seconds; CI has them")
+@pytest.mark.slow  # two kernels take ten seconds
 def test_a_kernel_that_is_restarted_in_the_middle():
     """Going on gives NameErrors that lead back; from the top, all is as before."""
     path = LESSONS[2]
     code = code_cells(path)
     middle = len(code) // 2
-    config = ROOT / "course_utils" / "ipython_kernel_config.json"
+    config = ROOT / "course_utils" / "jupyter" / "ipython_kernel_config.json"
     manager, client = start_new_kernel(
         extra_arguments=[f"--config={config}"],
         env={**os.environ, "JPY_SESSION_NAME": str(path), "PYTHONPATH": str(ROOT)},
@@ -145,7 +145,10 @@ def test_a_kernel_that_is_restarted_in_the_middle():
 # --- Fast hands ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MAKERS if os.environ.get("CI") else ["heads"])
+@pytest.mark.parametrize(
+    "name",
+    ["heads", *(pytest.param(name, marks=pytest.mark.slow) for name in MAKERS if name != "heads")],
+)
 def test_two_explorers_at_once_and_two_hundred_fast_moves(name):
     """Each shows what a fresh one shows at the same place; nothing is left over from a move."""
     make = MAKERS[name]

@@ -252,7 +252,10 @@ EXPLORERS = """__import__("json").dumps({
             name: {
                 "position": control.index if hasattr(control, "index") else control.value,
                 "value": control.value,
-                "labels": list(getattr(control, "_options_labels", ())),
+                "labels": [
+                    option[0] if isinstance(option, tuple) else str(option)
+                    for option in getattr(control, "options", ())
+                ],
             }
             for name, control in widget.controls.items()
         },
