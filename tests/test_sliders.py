@@ -27,8 +27,11 @@ from course_utils.heatmaps.colours import ramp, text_colour
 from course_utils.heatmaps.texts import display_token, visible_token
 from course_utils.sliders import (
     Explorer,
+    explore_animal,
     explore_heads,
+    explore_lines,
     explore_masks,
+    explore_mixture,
     explore_query,
     explore_scale,
     explore_split,
@@ -55,6 +58,7 @@ ODD_TOKENS = [
 ]
 ALLOWED = {"div", "table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td"}
 ALLOWED |= {"bdi", "span", "code", "p", "figure", "figcaption", "b", "img"}
+ALLOWED |= {"svg", "path", "polygon", "circle", "rect", "text", "title"}
 
 
 def normal(*shape, seed=0, dtype=torch.float64):
@@ -91,6 +95,10 @@ def make_masks(layer="torch", **options):
 
 MAKERS = {
     "query": make_query,
+    "flow": lambda: explore_query(normal(4, 4), normal(4, 4, seed=1), normal(4, 2, seed=2)),
+    "mixture": lambda: explore_mixture(normal(4, 4), normal(4, 4, seed=1), normal(4, 2, seed=2)),
+    "lines": lambda: explore_lines(normal(2, 4, 4).softmax(-1)),
+    "animal": explore_animal,
     "masks": make_masks,
     "masks of our layer": lambda: make_masks("ours, while training"),
     "scale": lambda: explore_scale(head_dims=(1, 4, 64), num_tokens=3),
