@@ -9,10 +9,13 @@ from torch import nn
 
 from course_utils.attention import MultiHeadAttention
 from course_utils.sliders import (
+    explore_animal,
     explore_digits,
     explore_head_counts,
     explore_heads,
+    explore_lines,
     explore_masks,
+    explore_mixture,
     explore_query,
     explore_scale,
     explore_sentence,
@@ -118,8 +121,17 @@ def make_head_counts():
     return explore_head_counts(*trained(), embed_dim=8, keys=keys)
 
 
+def make_values(explore):
+    """One head whose values are two-dimensional, so that they can be drawn."""
+    return explore(normal(4, 4), normal(4, 4, seed=1), normal(4, 2, seed=2))
+
+
 MAKERS = {
     "query": make_query,
+    "flow": partial(make_values, explore_query),
+    "mixture": partial(make_values, explore_mixture),
+    "lines": partial(explore_lines, normal(2, 4, 4).softmax(-1)),
+    "animal": explore_animal,
     "masks": make_masks,
     "masks of our layer": partial(make_masks, "ours, while training"),
     "scale": partial(explore_scale, head_dims=(1, 4, 64), num_tokens=3),
@@ -169,6 +181,7 @@ def every_state(explorer, names=None):
 
 TAGS = {"div", "table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td"}
 TAGS |= {"bdi", "span", "code", "p", "br", "figure", "figcaption", "b", "img"}
+TAGS |= {"svg", "path", "polygon", "circle", "rect", "text", "title"}
 
 
 class Page(HTMLParser):

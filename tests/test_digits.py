@@ -1,6 +1,5 @@
 """The images, their patches, and pictures of both."""
 
-import math
 import sys
 
 import numpy as np

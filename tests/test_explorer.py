@@ -22,7 +22,7 @@ from ipywidgets import Checkbox, SelectionSlider
 from ipywidgets.widgets import widget
 
 from course_utils.heatmaps.texts import display_token, visible_token
-from course_utils.sliders import Explorer, explore_split
+from course_utils.sliders import Explorer, explore_split, stops
 from course_utils.sliders.controls import make_text
 
 each_explorer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
@@ -107,7 +107,12 @@ def test_what_a_notebook_stores(make):
     before = len(widget._instances)
     data, metadata = explorer._repr_mimebundle_()
     assert len(widget._instances) == before
-    assert set(data) == {"text/plain", "image/png", "application/vnd.jupyter.widget-view+json"}
+    assert set(data) == {
+        "text/plain",
+        "image/png",
+        "application/vnd.jupyter.widget-view+json",
+        stops.MIMETYPE,
+    }
     view = data["application/vnd.jupyter.widget-view+json"]
     assert view["model_id"] == explorer.model_id
     assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG\r\n\x1a\n")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from helpers import MAKERS, make_heads
 from nbclient import NotebookClient
-from test_sliders import make_heads
-from test_views import MAKERS, make_small
+from test_views import make_small
 
 from course_utils.jupyter.sheet import SHEET
 from course_utils.sliders import Explorer, explore_split, stops

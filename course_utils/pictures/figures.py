@@ -47,7 +47,7 @@ def paint_pictures(
             )
         )
         axes.set(xlim=(0, picture.width), ylim=(picture.height, 0))
-        axes.set_title(title, loc="left", fontsize=10, fontweight="bold", parse_math=False)
+        axes.set_title(**drawable(title), loc="left", fontsize=10, fontweight="bold")
         axes.axis("off")
         for order, shape in enumerate(picture.shapes):
             _paint(axes, shape, order, points=72 * width / picture.width)
