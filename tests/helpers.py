@@ -145,6 +145,22 @@ MAKERS = {
 }
 
 
+ODD_TOKENS = [
+    "<script>alert(1)</script>",
+    "\"quoted\" and 'so'",
+    "a&b",
+    "&lt;",
+    "مرحبا",
+    "你好",
+    "",
+    "   ",
+    "x" * 300,
+    "\x00\x1b\u202e",
+    "\ud800",  # half a surrogate pair, which cannot be sent to a browser
+    "</td></table>",
+]
+
+
 # --- Moving its controls ------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from helpers import (
     MAKERS,
+    ODD_TOKENS,
     heatmap_tables,
     make_heads,
     make_masks,
@@ -27,20 +28,6 @@ from course_utils.sliders.controls import make_text
 
 each_explorer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 NOT_IN_WORDS = ("any_number", "seed")  # controls whose moves the line of text does not tell
-ODD_TOKENS = [
-    "<script>alert(1)</script>",
-    "\"quoted\" and 'so'",
-    "a&b",
-    "&lt;",
-    "مرحبا",
-    "你好",
-    "",
-    "   ",
-    "x" * 300,
-    "\x00\x1b\u202e",
-    "\ud800",  # half a surrogate pair, which cannot be sent to a browser
-    "</td></table>",
-]
 
 
 @each_explorer

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from asking import said, text_of
 
-from course_utils.questions import answers, files, predict, quiz
+from course_utils import files
+from course_utils.questions import answers, predict, quiz
 from course_utils.questions.bank import letters_of, quiz_entry
 from course_utils.questions.quizzes import Quiz
 

@@ -15,8 +15,8 @@ import nbformat
 import numpy as np
 import pytest
 import torch
+from helpers import ODD_TOKENS, every_state, normal
 from matplotlib.colors import to_hex, to_rgb
-from test_sliders import ODD_TOKENS, every_state, normal
 from torch.nn import functional as F
 
 from course_utils.data.animal import HEAD, LAYER, load_animal
