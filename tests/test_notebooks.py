@@ -56,6 +56,8 @@ def hygiene(notebook) -> list[str]:
         problems.append(f"not run once from top to bottom: counts {counts}")
     if notebook.metadata.get("kernelspec", {}).get("name") != "python3":
         problems.append("kernelspec is not python3")
+    if "name" not in notebook.metadata.get("language_info", {}):
+        problems.append("no language: JupyterLab would add it, and the notebook would be unsaved")
     if "widgets" in notebook.metadata:
         problems.append("widget state is stored")
     for cell in notebook.cells:
@@ -129,10 +131,10 @@ class TestLesson:
             "two recall questions, each in its own <details>"
         )
 
-    def test_starts_with_arithmetic(self, path):
+    def test_starts_with_something_to_do(self, path):
         early = "".join(cell.source for cell in read(path).cells[:6] if cell.cell_type == "code")
-        assert re.search(r" @ |\* key\)|mha\(x", early), (
-            "the first six cells compute something with `@`"
+        assert re.search(r" @ |\* key\)|mha\(x|^explore_", early, re.M), (
+            "the first six cells compute something with `@`, or show a picture that moves"
         )
 
     def test_asks_before_its_explorer(self, path):
@@ -262,6 +264,7 @@ def test_a_cell_that_was_never_run_is_noticed():
         (lambda nb: nb.cells[2].metadata.update(iopub="2026-01-01T10:00:00"), "timestamp"),
         (lambda nb: nb.metadata.update(widgets={}), "widget state"),
         (lambda nb: nb.metadata.update(kernelspec={"name": "mine"}), "kernelspec"),
+        (lambda nb: nb.metadata.pop("language_info"), "no language"),
         (lambda nb: nb.cells[2].update(source="# NBVAL_SKIP"), "nbval"),
         (lambda nb: nb.cells[2].update(source="from torch import *"), "star import"),
     ],

@@ -32,6 +32,8 @@ def execute(path: Path) -> None:
     ClearMetadataPreprocessor(
         enabled=True, clear_cell_metadata=False, preserve_nb_metadata_mask={"kernelspec"}
     ).preprocess(notebook, resources)
+    # Without a language JupyterLab would write one as it opens the notebook: "unsaved" at once.
+    notebook.metadata["language_info"] = {"name": "python"}
     tidy(notebook)
     replace(path, (nbformat.writes(notebook) + "\n").encode())
 

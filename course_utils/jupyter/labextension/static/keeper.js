@@ -43,6 +43,15 @@
             return `attention-course:${this.panel.context.path}#${key}`;
         }
 
+        /** Opening alone changes nothing, but JupyterLab notes the language of the kernel. */
+        stayClean() {
+            const model = this.panel.content.model;
+            model.metadataChanged.connect((_, { key }) => {
+                if (key == "language_info" && !model.dirty)
+                    queueMicrotask(() => { model.dirty = false; });
+            });
+        }
+
         /** What the file says of its outputs, as long as nothing newer is known. */
         readFile() {
             for (const [key, , , output] of this.outputs()) {
@@ -183,6 +192,7 @@
                     keepers.add(keeper);
                     panel.disposed.connect(() => keepers.delete(keeper));
                     await panel.context.ready;
+                    keeper.stayClean();
                     keeper.readFile();
                 });
                 // JupyterLab would take these keys for itself and go to the next cell.
