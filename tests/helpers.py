@@ -9,6 +9,7 @@ from torch import nn
 
 from course_utils.attention import MultiHeadAttention
 from course_utils.sliders import (
+    Explorer,
     explore_animal,
     explore_digits,
     explore_head_counts,
@@ -21,6 +22,9 @@ from course_utils.sliders import (
     explore_sentence,
     explore_split,
 )
+from course_utils.sliders.controls import make_slider, make_switch
+
+IGNORE = "nbval-ignore-output"  # the tag of a cell whose output nbval does not compare
 
 # --- Tensors, layers and models -----------------------------------------------------------------
 
@@ -143,6 +147,18 @@ MAKERS = {
     "digits": make_digits,
     "sentence": partial(explore_sentence, ENCODER, "a cat", head=1),
 }
+
+
+def make_small(**options):
+    """One slider and two switches, and a view of their values."""
+    controls = {
+        "size": make_slider("how large", [("small", 1), ("large", 2)], 2),
+        "loud": make_switch("loudly", True),
+        "fast": make_switch("quickly", False),
+    }
+    return Explorer(
+        controls, compute=dict, view=str, draw=None, describe=lambda state: "", **options
+    )
 
 
 ODD_TOKENS = [

@@ -11,9 +11,9 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
+from helpers import IGNORE
 from IPython.core.interactiveshell import InteractiveShell
 from solutions import all_mistakes
-from test_notebooks import IGNORE
 
 from course_utils.exercises.judge import DROPOUT
 from course_utils.sliders.stops import MIMETYPE

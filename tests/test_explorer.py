@@ -89,6 +89,21 @@ def test_a_switch_that_moves_a_slider_is_shown_once(computed):
 
 
 @each_explorer
+def test_controls_that_move_together_are_shown_once(make, computed):
+    explorer, twin = make(), make()
+    for control in twin.controls.values():
+        put(control, positions(control)[-1])
+    where = twin.stop
+    computed.clear()
+    explorer.stop = where
+    assert explorer.stop == where
+    assert computed == [{name: control.value for name, control in twin.controls.items()}]
+    assert explorer.state == twin.state
+    explorer.stop = {}  # leaves them where they are
+    assert explorer.stop == where
+
+
+@each_explorer
 def test_what_a_notebook_stores(make):
     explorer, twin = make(), make()
     before = len(widget._instances)

@@ -211,10 +211,10 @@ def test_alt_text_names_where_each_query_looks():
         [[0.9, 0.1], [0.25, 0.75]], query_tokens=["it", "cat"], title="two\n lines"
     )
     assert figure.alt == (
-        "two lines: 2 queries by 2 keys, largest weight a row it → it 0.90, cat → cat 0.75"
+        "two lines: 2 queries by 2 keys, largest weight per row it → it 0.90, cat → cat 0.75"
     )
     figure = plot_heads([[[1.0]]] * 6)
-    first = "head 0: 1 query by 1 key, largest weight a row 0 → 0 1.00; head 1"
+    first = "head 0: 1 query by 1 key, largest weight per row 0 → 0 1.00; head 1"
     assert figure.alt.startswith(first)
     assert figure.alt.endswith("and 2 more heads")
     long = plot_attention(random_weights(7, 2), query_tokens=["x" * 99] * 7).alt

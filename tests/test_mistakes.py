@@ -5,7 +5,6 @@ The code it is found in, ``solutions.attention``, knows nothing of the steps and
 
 import functools
 import itertools
-import os
 import random
 
 import pytest
@@ -134,29 +133,33 @@ def test_every_mistake_alone_is_named_and_nothing_else(solution):
     assert silent == expected
 
 
+# All pairs take a core half a minute; here every ninth.
+some_or_all = pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
+
+
 class TestPairs:
     @pytest.mark.parametrize("solution", [SPLIT, MERGE, ATTENTION])
     def test_of_a_function(self, solution):
         for bugs in combinations(solution, 2):
             assert_named(solution, bugs)
 
+    @some_or_all
     @pytest.mark.parametrize("first", known(LAYER)[::2])
-    def test_of_a_layer(self, first):
-        check_layer_pairs(first)
+    def test_of_a_layer(self, first, step):
+        check_layer_pairs(first, step)
 
 
 class TestMorePairs:  # a class of its own, so that a second worker takes it
+    @some_or_all
     @pytest.mark.parametrize("first", known(LAYER)[1::2])
-    def test_of_a_layer(self, first):
-        check_layer_pairs(first)
+    def test_of_a_layer(self, first, step):
+        check_layer_pairs(first, step)
 
 
-def check_layer_pairs(first):
+def check_layer_pairs(first, step):
     inner = set(known(ATTENTION))  # pairs of these are tested in the function, see above
     pairs = [bugs for bugs in combinations(LAYER, 2) if not inner.issuperset(bugs)]
-    if not os.environ.get("CI"):  # all of them take a core half a minute; here every ninth
-        pairs = pairs[::9]
-    for bugs in pairs:
+    for bugs in pairs[::step]:
         if bugs[0] == first:
             assert_named(LAYER, bugs)
 

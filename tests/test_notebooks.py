@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from helpers import IGNORE
 
 ROOT = Path(__file__).parent.parent
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -17,7 +18,6 @@ CORE = [path for path in LESSONS if path.name < "06"]
 
 # The only cells whose outputs nbval does not compare, with the reason. Their numbers are for
 # people; an assert in the same cell holds what the text says of them. (Nothing may assert a time.)
-IGNORE = "nbval-ignore-output"
 TRAINING = "after training, the last digits depend on the processor"
 TIMES = "times depend on the machine, and on what else it does"
 NOT_COMPARED = {

@@ -2,15 +2,13 @@
 
 import json
 import math
-import os
 import re
 from pathlib import Path
 
 import nbformat
 import pytest
-from helpers import MAKERS, make_heads
+from helpers import MAKERS, make_heads, make_small
 from nbclient import NotebookClient
-from test_views import make_small
 
 from course_utils.jupyter.sheet import SHEET
 from course_utils.sliders import Explorer, explore_split, stops
@@ -21,9 +19,7 @@ from course_utils.sliders.style import style_sheet
 LESSONS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 # What is trained in a lesson comes out another way on another processor.
 TRAINED = ("09",)
-# All of them take a core more than a minute; CI has it.
-CHOSEN = LESSONS if os.environ.get("CI") else [LESSONS[0], LESSONS[3]]
-
+QUICK = (LESSONS[0], LESSONS[3])  # all of them take a core more than a minute
 
 each_explorer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
@@ -144,7 +140,13 @@ def test_every_explorer_is_stored_with_its_stops(path):
     assert all(set(metadata) == {"stops"} for metadata in kept), "it was moved before it was stored"
 
 
-@pytest.mark.parametrize("path", CHOSEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] * (path not in QUICK), id=path.stem)
+        for path in LESSONS
+    ],
+)
 def test_stored_stops_are_what_an_explorer_computes(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     before = [unpack(metadata["stops"]) for metadata in stored_stops(notebook)]

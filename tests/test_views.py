@@ -3,27 +3,14 @@
 import json
 
 import pytest
-from helpers import ENCODER, MAKERS, every_state, page
+from helpers import ENCODER, MAKERS, every_state, make_small, page
 from ipywidgets import Checkbox, Text
 from ipywidgets.widgets import widget
 
 from course_utils.sliders import Explorer, explore_sentence, explore_split
-from course_utils.sliders.controls import make_slider, make_switch
 
 EVERYTHING = 10**9
 each_explorer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-
-
-def make_small(**options):
-    """One slider and two switches, and a view of their values."""
-    controls = {
-        "size": make_slider("how large", [("small", 1), ("large", 2)], 2),
-        "loud": make_switch("loudly", True),
-        "fast": make_switch("quickly", False),
-    }
-    return Explorer(
-        controls, compute=dict, view=str, draw=None, describe=lambda state: "", **options
-    )
 
 
 def stop_of(control):

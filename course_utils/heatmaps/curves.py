@@ -38,7 +38,7 @@ def plot_curves(
 
     Raises:
         ValueError: x that are not positive, no curve or more than five, a curve of another length
-            than x, values that the y axis cannot show, or a text that is none.
+            than x, values that the y axis cannot show, or a text that is not a string.
     """
     figure, axes, x = _log_axes(x, x_label, y_label, title)
     _require_series("curves", curves)
@@ -83,7 +83,7 @@ def plot_spread(
         x_label: what x is.
         y_label: what the scores are.
         title: one line above the picture.
-        marked: an x to draw a line at.
+        marked: the x of a vertical line.
 
     Returns:
         A closed figure with one axes. Its alt text says where all runs stay above 0.8, and where
@@ -92,7 +92,7 @@ def plot_spread(
     Raises:
         ValueError: x that are not positive, no scores or more than five, a list of another length
             than x or without runs, scores outside 0 to 1, marked that is not positive, or a text
-            that is none.
+            that is not a string.
     """
     figure, axes, x = _log_axes(x, x_label, y_label, title)
     _require_series("scores", scores)
@@ -106,7 +106,7 @@ def plot_spread(
         if getattr(runs, "shape", runs) == () or not isinstance(
             runs, Sequence | np.ndarray | torch.Tensor
         ):
-            runs = []  # one number, or what has no order
+            runs = []  # a single number, or a collection without order
         runs = [require_numbers(f"scores[{name!r}]", at_x, "one list for each x") for at_x in runs]
         if len(runs) != x.size or not all(at_x.ndim == 1 and at_x.size for at_x in runs):
             raise ValueError(
@@ -148,12 +148,12 @@ def plot_points(
     """Draw groups of points, told apart by marker, colour and legend.
 
     Args:
-        groups: name to (x, y), two lists of the same length.
+        groups: name to (x, y), two lists of one length.
         x_label: what x is.
         y_label: what y is.
         title: one line above the picture.
         log_y: a log scale for y.
-        names: texts to write beside single points, with where these are.
+        names: text to the point (x, y) beside which it is written.
 
     Returns:
         A closed figure with one axes.
@@ -190,7 +190,7 @@ def plot_points(
             xytext=(18, 7),
             textcoords="offset points",
             fontsize=TICK_SIZE,
-            arrowprops={"arrowstyle": "-", "linewidth": 0.8},  # a line says which point is meant
+            arrowprops={"arrowstyle": "-", "linewidth": 0.8},  # the line shows which point is meant
         )
     if log_y:
         axes.set_yscale("log")
@@ -211,7 +211,7 @@ def _log_axes(
     """An empty figure over an axis of doubling steps, and x as an array.
 
     Raises:
-        ValueError: x that are not positive, or a text that is none.
+        ValueError: x that are not positive, or a text that is not a string.
     """
     x = require_numbers("x", x, "in one list")
     if x.ndim != 1 or not x.size or not (np.isfinite(x) & (x > 0)).all():
@@ -245,7 +245,7 @@ def _require_series(name: str, series: Mapping, most: int = 5) -> None:
 
 
 def _name_lines(where: Axes | Figure, lines: list, names: Iterable[str], **look) -> None:
-    """A legend of any names: one that starts with "_" would be left out otherwise."""
+    """Draw a legend of any names; matplotlib would leave out one that starts with "_"."""
     texts = where.legend(lines, [" "] * len(lines), **look).get_texts()
     for text, name in zip(texts, names, strict=True):
         text.set(**drawable(visible_token(name), "text"))

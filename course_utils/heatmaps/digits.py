@@ -29,14 +29,14 @@ def plot_digits(
 
     Args:
         images: (M, height, width), ink from 0 to 1, at most eight.
-        titles: one a picture; left out, none.
-        patch_size: where given, lines along the cuts and the number of each patch.
+        titles: one per picture; left out, none.
+        patch_size: if given, the cuts are drawn as lines and each patch is numbered.
 
     Returns:
         A closed figure with M axes.
 
     Raises:
-        ValueError: images of another rank or too many, titles of another number, or a patch_size
+        ValueError: images of another rank or too many, another number of titles, or a patch_size
             that does not divide both sides.
     """
     images = _require_images(images)
@@ -61,25 +61,25 @@ def plot_digits(
 def plot_over_digit(
     images, maps, *, titles: Sequence[str] | None = None, alt: str | None = None
 ) -> CourseFigure:
-    """Lay maps of weights over digits: a number on each patch, a frame on the most watched one.
+    """Lay maps of weights over digits: a number on each patch, a frame on the largest.
 
     Args:
         images: (8, 8), one for all maps, or (M, 8, 8); ink from 0 to 1.
         maps: (M, grid, grid) weights of the patches, from 0 to 1; at most eight.
-        titles: one a map; left out, "head 0", "head 1" and so on.
-        alt: the picture in words, where its exact numbers should not stand in them.
+        titles: one per map; left out, "head 0", "head 1" and so on.
+        alt: the picture in words, if they must not hold its exact numbers.
 
     Returns:
-        A closed figure with M axes, at most four a row.
+        A closed figure with M axes, at most four per row.
 
     Raises:
-        ValueError: images or maps that do not fit together, or titles of another number.
+        ValueError: images and maps that do not fit together, or another number of titles.
     """
     maps = require_weights(maps, "(M, grid, grid)")
     images = _require_images(images if np.ndim(images) == 3 else [images] * len(maps))
     if len(images) != len(maps):
         raise ValueError(
-            f"images must be one, or one a map; got {len(images)} for {len(maps)} maps"
+            f"images must be one, or one per map; got {len(images)} for {len(maps)} maps"
         )
     height, grid = images.shape[1], maps.shape[1]
     if images.shape[2] != height or maps.shape[2] != grid or height % grid:
@@ -113,12 +113,12 @@ def plot_over_digit(
 def plot_runs(
     groups: Mapping[str, Sequence[float]], *, x_label: str, alt: str | None = None
 ) -> CourseFigure:
-    """Draw shares from 0 to 1 of several groups, one line a group and one mark a run.
+    """Draw shares from 0 to 1 of several groups, one line per group and one mark per run.
 
     Args:
-        groups: name to its numbers, one a run.
+        groups: name to its numbers, one per run.
         x_label: what the numbers are.
-        alt: the picture in words, where its exact numbers should not stand in them.
+        alt: the picture in words, if they must not hold its exact numbers.
 
     Returns:
         A closed figure with one axes.
@@ -131,7 +131,7 @@ def plot_runs(
     figure = CourseFigure(figsize=(7, 0.9 + 0.34 * len(groups)))
     axes = figure.subplots()
     for line, (name, values) in enumerate(groups.items()):
-        values = require_numbers(f"groups[{name!r}]", values, "one a run")
+        values = require_numbers(f"groups[{name!r}]", values, "one per run")
         if values.ndim != 1 or not values.size or not ((values >= 0) & (values <= 1)).all():
             came = reprlib.repr(values.tolist())
             raise ValueError(f"groups[{name!r}] must be numbers from 0 to 1, got {came}")
@@ -168,7 +168,7 @@ def _require_titles(titles: Sequence[str] | None, wanted: int) -> list[str]:
     return (
         [""] * wanted
         if titles is None
-        else require_names("titles", titles, wanted, "one a picture")
+        else require_names("titles", titles, wanted, "one per picture")
     )
 
 

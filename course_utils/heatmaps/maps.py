@@ -1,4 +1,4 @@
-"""Still pictures of attention: weights, heads, head splits and curves.
+"""Heatmaps of attention weights, for one head or for several.
 
 Each function takes its data first and everything else by keyword, and returns a closed
 ``CourseFigure``: nothing is left open in pyplot, and the figure carries its own alt text.
@@ -35,9 +35,9 @@ from course_utils.heatmaps.texts import (
     token_labels,
 )
 
-MAX_NUMBERS = 600  # cells of a figure that still get their number printed
-_CELL = (0.7, 0.38)  # inches, width and height of a cell where there is room
-_DIGIT = 0.095  # inches a character of a number needs, space around included
+MAX_NUMBERS = 600  # a figure with more cells prints no numbers in them
+_CELL = (0.7, 0.38)  # inches: width and height of a cell where there is enough room
+_DIGIT = 0.095  # inches per character of a number, including the space around it
 _BLOCKED = {"facecolor": "#ececec", "edgecolor": "#a0a0a0", "hatch": "///", "linewidth": 0}
 _CORNERS = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])  # of a cell
 
@@ -50,12 +50,12 @@ def plot_attention(
     title: str | None = None,
     blocked=None,
 ) -> CourseFigure:
-    """Draw one head's weights: a row a query, a column a key.
+    """Draw one head's weights: one row per query, one column per key.
 
     Args:
         weights: (L_q, L_k), at least 0; a tensor, an array or nested lists.
-        query_tokens: one name a row; left out, the positions.
-        key_tokens: one name a column; left out, the query tokens if the map is square.
+        query_tokens: one name per row; left out, the positions.
+        key_tokens: one name per column; left out, the query tokens if the map is square.
         title: one line above the picture.
         blocked: (L_q, L_k) booleans, True where a mask blocks: those cells are hatched, with a
             × in place of a number.
@@ -86,28 +86,28 @@ def plot_heads(
     titles: Sequence[str] | None = None,
     blocked=None,
 ) -> CourseFigure:
-    """Draw all heads of one sample, one small map a head, on one colour scale.
+    """Draw all heads of one sample, one small map per head, all on one colour scale.
 
     Args:
         weights: (H, L_q, L_k), at least 0; a tensor, an array or nested lists.
-        query_tokens: one name a row; left out, the positions.
-        key_tokens: one name a column; left out, the query tokens if the maps are square.
-        titles: one name a map; left out, "head 0", "head 1" and so on.
+        query_tokens: one name per row; left out, the positions.
+        key_tokens: one name per column; left out, the query tokens if the maps are square.
+        titles: one name per map; left out, "head 0", "head 1" and so on.
         blocked: booleans, True where a mask blocks, (L_q, L_k) for all heads alike or
             (H, L_q, L_k); see ``plot_attention``.
 
     Returns:
-        A closed figure with H axes in reading order, at most four a row.
+        A closed figure with H axes in reading order, at most four per row.
 
     Raises:
-        ValueError: as ``plot_attention``, for (H, L_q, L_k); or titles of another number.
+        ValueError: as for ``plot_attention``, with (H, L_q, L_k); or another number of titles.
     """
     weights = require_weights(weights, "(H, L_q, L_k)")
     num_heads, _, width = weights.shape
     rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
     if titles is None:
         titles = [f"head {head}" for head in range(num_heads)]
-    titles = require_names("titles", titles, num_heads, "one a head")
+    titles = require_names("titles", titles, num_heads, "one per head")
     blocked = require_blocked(blocked, weights.shape)
 
     if num_heads % 4 and num_heads % 3 == 0:
@@ -124,9 +124,6 @@ def plot_heads(
     return figure
 
 
-# --- shared with the live explorers -------------------------------------------------------------
-
-
 def _draw_maps(
     weights: np.ndarray,
     rows: Sequence[str],
@@ -135,11 +132,11 @@ def _draw_maps(
     per_row: int,
     blocked: np.ndarray,
 ) -> CourseFigure:
-    """Draw (H, L_q, L_k) as H maps whose size follows from the room that their texts need."""
+    """Draw (H, L_q, L_k) as H maps, as large as their texts need."""
     num_maps, height, width = weights.shape
     highest = max(1.0, weights.max())
     row_names, column_names = ([drawable(display_token(t)) for t in x] for x in (rows, columns))
-    left = 0.45 + max(map(inches_of, row_names))  # inches, with the word "query"
+    left = 0.45 + max(map(inches_of, row_names))  # inches, including the word "query"
     gap = 0.12
 
     def room(beside: float) -> float:  # inches for one map
@@ -164,10 +161,11 @@ def _draw_maps(
     name_widths = [inches_of(name) for name in column_names]
     size, angle, step = _fit_columns(cell, name_widths, gap if per_row > 1 else left)
     names_height = max(name_widths) * size / TICK_SIZE * math.sin(angle)
-    below = 0.4 + names_height + size * LINE_INCHES * math.cos(angle)  # inches, with the word "key"
+    # Inches below the maps, including the word "key".
+    below = 0.4 + names_height + size * LINE_INCHES * math.cos(angle)
     title_height = max(title.count("\n") + 1 for title in titles) * TITLE_SIZE * LINE_INCHES
     grid_rows = math.ceil(num_maps / per_row)
-    ragged = num_maps % per_row > 0  # then the last row but one has names below it too
+    ragged = num_maps % per_row > 0  # the last row but one then has names below it as well
     figure = CourseFigure(
         figsize=(
             left + bar + per_row * (map_width + gap),
@@ -179,7 +177,7 @@ def _draw_maps(
         image = axes.imshow(weights[i], cmap=COLORMAP, vmin=0, vmax=highest, aspect="auto")
         axes.set_title(**drawable(title), fontsize=TITLE_SIZE)
         axes.tick_params(length=0)
-        # Names on the outer edges of the grid are enough.
+        # Maps inside the grid share the names on its outer edges.
         if i % per_row == 0:
             row_size, row_step = _fit_rows(map_height / height)
             _name_ticks(axes.yaxis, row_names, row_step, fontsize=row_size)
@@ -197,7 +195,7 @@ def _draw_maps(
             axes.set_xticks([])
         if numbers:
             _write_numbers(axes, weights[i], image, 9 if cell >= 0.5 else SMALLEST_TEXT, blocked[i])
-        if blocked[i].any():  # one path for all cells: hatching each one for itself is slow
+        if blocked[i].any():  # one path for all cells, because hatching each cell is slow
             corners = np.argwhere(blocked[i])[:, None, ::-1] + _CORNERS  # (cell, corner, xy)
             codes = [Outline.MOVETO, *3 * [Outline.LINETO]] * len(corners)
             path = Outline(corners.reshape(-1, 2), codes)
@@ -223,7 +221,7 @@ def _write_numbers(
             va="center",
             fontsize=size,
             color="black" if shut else text_colour(backgrounds[row, column]),
-            in_layout=False,  # it lies inside its cell, and asking each one is slow
+            in_layout=False,  # it lies inside its cell, and measuring every text is slow
         )
 
 

@@ -9,7 +9,7 @@ from course_utils.arguments import count_of, require_embed_dim, require_num_head
 from course_utils.heatmaps.colours import HEAD_TINTS
 from course_utils.heatmaps.figure import PAGE_WIDTH, CourseFigure
 
-MAX_BOXES = 512  # features of a split that still get a box each
+MAX_BOXES = 512  # with more features, there is one box per head
 
 
 def plot_head_split(embed_dim: int, num_heads: int | Sequence[int]) -> CourseFigure:
@@ -17,11 +17,11 @@ def plot_head_split(embed_dim: int, num_heads: int | Sequence[int]) -> CourseFig
 
     Args:
         embed_dim: D.
-        num_heads: H, a divisor of D; or several, to see them below each other.
+        num_heads: H, a divisor of D; or several, which are drawn below each other.
 
     Returns:
-        A closed figure with one axes a head count: D boxes in a row, in H groups; from 513 features
-        on, one box a head.
+        A closed figure with one axes per head count: D boxes in a row, in H groups; from 513
+        features on, one box per head.
 
     Raises:
         ValueError: no head count, or one that does not divide D.
@@ -70,7 +70,7 @@ def _draw_split(axes: Axes, embed_dim: int, num_heads: int) -> None:
 
 
 def describe_head_split(embed_dim: int, num_heads: int) -> str:
-    """Say in words which features belong to which head (the first and the last)."""
+    """Say in words which features belong to the first head, and which to the last."""
     head_dim = embed_dim // num_heads
     first, last = (f"{start} to {start + head_dim - 1}" for start in (0, embed_dim - head_dim))
     if head_dim == 1:

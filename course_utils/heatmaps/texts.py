@@ -6,7 +6,7 @@ import numpy as np
 
 from course_utils.arguments import count_of, require_names
 
-MAX_LABEL = 14  # characters of a token that are shown; a longer one loses its middle
+MAX_LABEL = 14  # characters; a longer token is shown without its middle
 
 
 def token_labels(
@@ -17,13 +17,13 @@ def token_labels(
     """Return a name for each row and column of weights whose shape ends in (L_q, L_k).
 
     Raises:
-        ValueError: a token list of another length, a bare string, or tokens that are no strings.
+        ValueError: a token list of another length, a bare string, or tokens that are not strings.
     """
     height, width = shape[-2:]
     if query_tokens is not None:
-        query_tokens = require_names("query_tokens", query_tokens, height, "one a query")
+        query_tokens = require_names("query_tokens", query_tokens, height, "one per query")
     if key_tokens is not None:
-        key_tokens = require_names("key_tokens", key_tokens, width, "one a key")
+        key_tokens = require_names("key_tokens", key_tokens, width, "one per key")
     elif height == width:
         key_tokens = query_tokens
     return (
@@ -42,21 +42,21 @@ def display_token(token: str) -> str:
 
 def visible_token(token: str) -> str:
     """Return a token with nothing invisible in it: blanks quoted, control characters escaped."""
-    joiner = "\u200d"  # holds emoji together
-    token = str(token)  # not NumPy's kind of string, whose repr is another
+    joiner = "\u200d"  # it joins several emoji into one
+    token = str(token)  # a string of NumPy has another repr
     if not token.replace(joiner, "").strip():
         return repr(token)
     return "".join(c if c.isprintable() or c == joiner else escape_character(c) for c in token)
 
 
 def one_line(text: str) -> str:
-    """A text of any length in one line, with nothing invisible in it; blank, it is empty."""
+    """Return a text in one line, with nothing invisible in it; a blank text comes back empty."""
     text = " ".join(text.split())
     return visible_token(text) if text else ""
 
 
 def describe_weights(weights: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> str:
-    """Say in words where each query looks most (the first six rows)."""
+    """Say in words which key each query attends to most, for the first six rows."""
     tops = [
         f"{display_token(row)} → {display_token(columns[int(line.argmax())])} {line.max():.2f}"
         for row, line in zip(rows[:6], weights, strict=False)
@@ -64,7 +64,7 @@ def describe_weights(weights: np.ndarray, rows: Sequence[str], columns: Sequence
     more = ", …" if len(rows) > 6 else ""
     height, width = weights.shape
     size = f"{count_of(height, 'query', 'queries')} by {count_of(width, 'key')}"
-    return f"{size}, largest weight a row {', '.join(tops)}{more}"
+    return f"{size}, largest weight per row {', '.join(tops)}{more}"
 
 
 def describe_blocked(blocked: np.ndarray) -> str:
@@ -73,10 +73,10 @@ def describe_blocked(blocked: np.ndarray) -> str:
 
 
 def escape_character(character: str) -> str:
-    """A character that no font has, as its code."""
+    """Return a character as its escape sequence in Python."""
     return character.encode("unicode_escape").decode()
 
 
 def two_decimals(x: float) -> str:
-    """A number as the tables show it."""
+    """Return a number with two decimals, as every table shows it."""
     return f"{x:z.2f}"  # z: a rounded -0.001 is 0.00, not -0.00

@@ -11,11 +11,11 @@ WIDE = "38em"  # of a slider that moves a picture as wide as the page
 
 
 def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.SelectionSlider:
-    """A slider over the head counts that divide ``embed_dim``.
+    """Make a slider over the head counts that divide ``embed_dim``.
 
     Args:
         embed_dim: D.
-        value: where it stands at first; left out, 1.
+        value: where it starts; left out, at 1.
 
     Raises:
         ValueError: embed_dim is not a whole number of at least 1, or value does not divide it.
@@ -28,12 +28,12 @@ def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.Se
 def make_slider(
     name: str, options: Sequence, value, *, width: str | None = None
 ) -> widgets.SelectionSlider:
-    """A slider over a list of values, or of (name, value) pairs.
+    """Make a slider over a list of values, or of (name, value) pairs.
 
     Args:
         name: shown in front of it.
-        options: what it offers, in order.
-        value: where it stands at first, one of them.
+        options: its stops, in order.
+        value: where it starts, one of these values.
         width: in CSS; left out, 24em with names and 18em without.
     """
     has_names = isinstance(options[0], tuple)
@@ -49,7 +49,7 @@ def make_slider(
 
 
 def make_switch(name: str, value: bool) -> widgets.Checkbox:
-    """A box to tick, with its name beside it."""
+    """Make a checkbox with its name beside it."""
     return widgets.Checkbox(
         value=value,
         description=name,
@@ -59,11 +59,11 @@ def make_switch(name: str, value: bool) -> widgets.Checkbox:
 
 
 def make_text(name: str, value: str) -> widgets.Text:
-    """A line to type in; the view follows every key.
+    """Make a text field; the view follows every key.
 
     Args:
         name: shown in front of it.
-        value: what stands in it at first.
+        value: the text at the start.
     """
     return widgets.Text(
         value=value,
@@ -82,7 +82,7 @@ class Stop(NamedTuple):
 
 
 def stops_of(control: widgets.Widget) -> list[Stop]:
-    """The stops of a slider or a switch, in order; none of what is typed."""
+    """Return the stops of a slider or a switch, in order; a text field has none."""
     if isinstance(control, widgets.Checkbox):
         return [Stop("off", False), Stop("on", True)]
     if isinstance(control, widgets.SelectionSlider):
@@ -92,14 +92,14 @@ def stops_of(control: widgets.Widget) -> list[Stop]:
 
 
 def place_of(control: widgets.Widget) -> int | str:
-    """Where a control stands: the number of its stop, or what is typed."""
+    """Return where a control stands: the number of its stop, or the text that is typed."""
     if isinstance(control, widgets.SelectionSlider):
         return control.index
     return int(control.value) if isinstance(control, widgets.Checkbox) else control.value
 
 
 def put(control: widgets.Widget, place: object) -> None:
-    """Move a control to such a place; one that it does not have leaves it where it is."""
+    """Move a control to such a place, or leave it where it is if it has no such place."""
     if isinstance(control, widgets.Text):
         if isinstance(place, str):
             control.value = place

@@ -36,8 +36,8 @@ def explore_digits(
         models: head count H to a model that takes patches (N, 16, 4) and returns scores (N, 10)
             and weights (N, H, L_q, 17), whose first query and key are [CLS].
         images: (M, 8, 8), ink from 0 to 1.
-        labels: (M,), what they are.
-        num_heads: where the slider stands at first; left out, at the first model.
+        labels: (M,), the digits that they show.
+        num_heads: where the slider starts; left out, at the first model.
 
     Returns:
         An explorer with the controls ``num_heads`` and ``image`` (a position). Its state holds
@@ -159,7 +159,7 @@ class _Digits:
         return plot_over_digit(state["pixels"], state["weights"], alt=self.describe(state))
 
     def describe(self, state: dict) -> str:
-        # No weights here: what was trained differs a little from machine to machine.
+        # No weights here, because training differs a little from machine to machine.
         verdict = "right" if state["right"] else f"wrong, it is {_named(state['label'])}"
         heads = count_of(state["num_heads"], "head")
         return f"{heads} on image {state['image']}: the model says {state['prediction']}, {verdict}"
@@ -178,7 +178,7 @@ def _named(digit: int) -> str:
 
 
 def _digit_table(pixels: list, weights: list, caption: str) -> str:
-    """A digit, pixel by pixel, with the weight of each patch as a number in its middle."""
+    """Draw a digit pixel by pixel, with the weight of each patch as a number in its middle."""
     size = len(pixels) // len(weights)
     lines = []
     for row, line in enumerate(pixels):

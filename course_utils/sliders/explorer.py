@@ -3,7 +3,8 @@
 The view is HTML tables: a thousand cells are redrawn at once, and their numbers stay text.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from html import escape
 
@@ -57,7 +58,7 @@ class Explorer(widgets.VBox):
         self.controls = dict(controls)
         self._compute, self._view, self._draw, self._describe = compute, view, draw, describe
         self._still = still or draw
-        self._adjust, self._is_adjusting = dict(adjust or {}), False
+        self._adjust, self._is_held = dict(adjust or {}), False
         self._live = widgets.HTML()
         bar = widgets.HBox(
             list(self.controls.values()), layout=widgets.Layout(flex_flow="row wrap")
@@ -68,27 +69,38 @@ class Explorer(widgets.VBox):
         self._refresh()
 
     def _on_change(self, name: str, change: dict) -> None:
-        if self._is_adjusting:  # the view follows once, when all controls stand where they should
-            return
-        if name in self._adjust:
-            self._is_adjusting = True
-            try:
+        with self._one_view():
+            if name in self._adjust:
                 self._adjust[name](change["new"])
-            finally:
-                self._is_adjusting = False
-        self._refresh()
+
+    @traitlets.observe("stop")
+    def _go_to(self, change: dict) -> None:
+        if change["new"] == self._places():  # the view says where it stands
+            return
+        with self._one_view():
+            # Those first that change what others offer.
+            for name in sorted(change["new"], key=lambda name: name not in self._adjust):
+                if name in self.controls:
+                    put(self.controls[name], change["new"][name])
+
+    @contextmanager
+    def _one_view(self) -> Iterator[None]:
+        """However many controls move meanwhile, the view follows once, at the end."""
+        is_held, self._is_held = self._is_held, True
+        try:
+            yield
+        finally:
+            self._is_held = is_held
+        if not is_held:
+            self._refresh()
 
     def _refresh(self) -> None:
         values = {name: control.value for name, control in self.controls.items()}
         self.state, self._live.value = self._show(values)
-        self.stop = {name: place_of(control) for name, control in self.controls.items()}
+        self.stop = self._places()
 
-    @traitlets.observe("stop")
-    def _go_to(self, change: dict) -> None:
-        # Those first that change what others offer.
-        for name in sorted(change["new"], key=lambda name: name not in self._adjust):
-            if name in self.controls:
-                put(self.controls[name], change["new"][name])
+    def _places(self) -> dict[str, int | str]:
+        return {name: place_of(control) for name, control in self.controls.items()}
 
     def _show(self, values: dict) -> tuple[dict, str]:
         """The state for these control values, and its HTML."""

@@ -12,14 +12,14 @@ from course_utils.attention import MultiHeadAttention
 def own_copy(
     layer: MultiHeadAttention | nn.MultiheadAttention, x: Tensor
 ) -> tuple[MultiHeadAttention, Tensor, Tensor]:
-    """Copy a layer, in eval mode, and its input; return its weights for it as well.
+    """Copy a layer in eval mode and its input; return both, and the layer's weights between them.
 
-    What happens to the two later must not change half of the stops of an explorer.
+    An explorer computes its stops one by one, so later changes of the two must not reach it.
 
     Raises:
         ValueError: a layer of another class, or x does not fit it.
     """
-    # A subclass may compute something else, and the picture would not show it.
+    # A subclass may compute something else, which the explorer would not show.
     if type(layer) not in (MultiHeadAttention, nn.MultiheadAttention):
         raise ValueError(
             "layer must be a MultiHeadAttention itself, ours or torch's, "
@@ -40,7 +40,7 @@ def own_copy(
 
 
 def head_titles(num_heads: int, averaged: bool) -> list[str]:
-    """The captions of the maps of a layer."""
+    """Return the captions of the maps of a layer."""
     if averaged:
         return [f"mean of {count_of(num_heads, 'head')}"]
     return [f"head {head}" for head in range(num_heads)]

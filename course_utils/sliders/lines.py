@@ -34,7 +34,7 @@ def explore_lines(
         weights: (H, L_q, L_k), each from 0 to 1.
         query_tokens: L_q names; left out, the positions.
         key_tokens: L_k names; left out, those of the queries if there are as many.
-        query: the position where the slider stands at first.
+        query: the position where the slider starts.
         blocked: (L_q, L_k) booleans, True where a mask blocks: no line leads there.
 
     Returns:

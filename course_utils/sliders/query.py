@@ -46,7 +46,7 @@ def explore_query(
         key: (L, d).
         value: (L, d_v).
         tokens: L names; left out, the positions.
-        chosen: the position where the slider stands at first.
+        chosen: the position where the slider starts.
 
     Returns:
         An explorer with the control ``query`` (a position). Its state holds ``scores`` and

@@ -18,8 +18,8 @@ from course_utils.sliders.explorer import Explorer
 from course_utils.sliders.stills import MAX_STILL_MAPS
 from course_utils.sliders.tables import heat_tables, html_table, side_by_side
 
-MAX_NUMBERS = 16_384  # of the keys of one query; a thousand queries are measured
-NUM_OTHERS = 1000  # queries whose means are shown
+MAX_NUMBERS = 16_384  # features of all keys of one query; there are a thousand such queries
+NUM_OTHERS = 1000  # queries behind the means
 
 
 def explore_scale(
@@ -43,7 +43,7 @@ def explore_scale(
         ``mean_entropy`` and ``mean_derivative_norm`` are means over 1,000 other queries.
 
     Raises:
-        ValueError: head_dims that are no sizes, num_tokens below 2, or a seed that is no int.
+        ValueError: head_dims that are not sizes, num_tokens below 2, or a seed that is not an int.
     """
     head_dims = _require_head_dims(head_dims)
     if not 2 <= require_whole("num_tokens", num_tokens) <= 64:

@@ -17,9 +17,9 @@ from course_utils.sliders.controls import make_slider, make_switch, make_text
 from course_utils.sliders.explorer import Explorer
 from course_utils.sliders.tables import heat_tables, side_by_side
 
-MAX_SHOWN = 24  # tokens of a map that fit beside each other on a page
-MAX_STILL_HEADS = 12  # in the stored picture of an explorer
-SHARES = ("previous", "next", "itself", "[CLS]", "[SEP]")  # where a head's weight may go
+MAX_SHOWN = 24  # tokens; a map of more would not fit on a page
+MAX_STILL_HEADS = 12  # in the picture that is stored with a notebook
+SHARES = ("previous", "next", "itself", "[CLS]", "[SEP]")  # positions that a head may attend to
 
 
 def explore_sentence(
@@ -35,9 +35,9 @@ def explore_sentence(
     Args:
         encoder: takes ids (1, L) and mask (1, L), as ``tokenize`` makes them, and returns the
             hidden states and, for each layer, the weights (1, H, L, L). A module is copied.
-        text: what stands in the field at first.
-        layer: where its slider stands at first.
-        head: where its slider stands at first.
+        text: the text in the field at the start.
+        layer: where its slider starts.
+        head: where its slider starts.
         max_shown: how many tokens the map shows at most.
 
     Returns:
@@ -47,8 +47,8 @@ def explore_sentence(
         for each of ``SHARES``) and ``notes``.
 
     Raises:
-        ValueError: a text that is no string, a layer or head that the encoder lacks, or an encoder
-            that returns something else.
+        ValueError: a text that is not a string, a layer or head that the encoder lacks, or an
+            encoder that returns something else.
         ModelMissing: a package is missing; the message names it.
     """
     if not isinstance(text, str):
@@ -82,7 +82,7 @@ class _Sentence:
     """
 
     def __init__(self, encoder: Callable[[Tensor, Tensor], tuple], max_shown: int) -> None:
-        if isinstance(encoder, nn.Module):  # later changes must not reach half of the stops
+        if isinstance(encoder, nn.Module):  # later changes must not reach the explorer
             encoder = copy.deepcopy(encoder).eval()
         self.encoder, self.max_shown = encoder, max_shown
         self.read = lru_cache(maxsize=8)(self._read)  # moving a slider does not run the model again
@@ -172,16 +172,17 @@ class _Sentence:
 
 
 def _shares(maps: Tensor) -> Tensor:
-    """Mean weight of a query on each of ``SHARES``: (H, L, L) to (H, 5).
+    """Return the mean weight of a query on each of ``SHARES``: (H, L, L) to (H, 5).
 
-    The first query has no token before it and the last none after it; those are not counted.
+    The first query has no previous token and the last query no next one; they are left out of
+    these two means.
     """
     places = (maps.diagonal(step, dim1=-2, dim2=-1) for step in (-1, 1, 0))
     return torch.stack([x.mean(-1) for x in (*places, maps[..., 0], maps[..., -1])], dim=-1)
 
 
 def _notes(words: Words, max_shown: int, is_cut: bool) -> list[str]:
-    """What has to be said about a text: what is not shown, and why, and what [UNK] stands for."""
+    """Return sentences about what is not shown, and why, and about what [UNK] stands for."""
     count, left_out = len(words.tokens[0]), words.left_out[0]
     parts = []
     if left_out:
@@ -201,7 +202,7 @@ def _notes(words: Words, max_shown: int, is_cut: bool) -> list[str]:
 
 
 def _stack(result: object, length: int) -> Tensor:
-    """The weights that an encoder returned for one text, (layer, H, L, L)."""
+    """Return the weights that an encoder returned for one text, (layer, H, L, L)."""
     try:
         _, weights = result
         maps = torch.stack([of_layer.detach().float() for of_layer in weights])

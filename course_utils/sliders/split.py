@@ -22,7 +22,7 @@ def explore_split(
         embed_dim: D.
         batch_size: N, for the shapes.
         seq_len: L, for the shapes.
-        num_heads: where the slider stands at first; left out, 1.
+        num_heads: where the slider starts; left out, 1.
 
     Returns:
         An explorer with the controls ``num_heads`` and ``any_number`` (a switch that also offers

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-MAX_STILL_MAPS = 8  # in the picture that is stored with a notebook
+MAX_STILL_MAPS = 8  # maps in the picture that is stored with a notebook
 
 
 def head_counts_of_still(counts: Iterable[int], shown: int) -> list[int]:
-    """The one shown, and the smallest others whose maps, one a head, fit into one picture too."""
+    """Return the head count shown, and the smallest others whose maps fit into the same picture."""
     chosen = [shown]
     for num_heads in sorted(set(counts) - {shown}):
         if sum(chosen) + num_heads > MAX_STILL_MAPS:
@@ -16,7 +16,7 @@ def head_counts_of_still(counts: Iterable[int], shown: int) -> list[int]:
 
 
 def maps_side_by_side(states: Iterable[dict]) -> tuple[list, list[str]]:
-    """The maps of several head counts, one after the other, and a name for each."""
+    """Return the maps of several head counts in one list, and a name for each map."""
     named = [
         (weights, f"H = {state['num_heads']}, head {head}")
         for state in states

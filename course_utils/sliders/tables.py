@@ -12,12 +12,12 @@ from PIL import Image
 from course_utils.heatmaps.colours import ramp, shade_of
 from course_utils.heatmaps.texts import display_token, two_decimals, visible_token
 
-MAX_NUMBERS = 1100  # above that, numbers in all cells would slow each move down to 0.1 s and more
+MAX_NUMBERS = 1100  # with a number in more cells, a move would take 0.1 s or longer
 
 
 @lru_cache(maxsize=4096)
 def _cell(weight: str) -> tuple[str, str]:
-    """Both ends of the cell of a weight with two decimals; a hover title may go between."""
+    """Return the two ends of the cell of a weight with two decimals; its title goes between."""
     return f'<td class="ac-w{shade_of(float(weight))}"', f">{weight}</td>"
 
 
@@ -31,17 +31,17 @@ def heat_tables(
     corner: str = "query ↓ key →",
     upright: bool = False,
 ) -> list[str]:
-    """One heatmap table a head, every number shown; with very many cells, small maps instead.
+    """Make one heatmap table per head, with every number; with very many cells, small maps.
 
     Args:
         weights: nested lists, (H, L_q, L_k), each number from 0 to 1.
-        rows: L_q names of queries, as they are; they are escaped here.
+        rows: L_q names of queries; they are escaped here.
         columns: L_k names of keys.
         titles: H captions.
         blocked: nested lists, (L_q, L_k), True for a cell that a mask blocks. Its weight is 0:
             it is hatched and says "× 0".
-        corner: what rows and columns are.
-        upright: whether the names of the columns stand upright, which keeps long ones narrow.
+        corner: says what the rows and the columns are.
+        upright: whether the names of the columns stand upright, so that long ones need less width.
     """
     if (count := len(weights) * len(rows) * len(columns)) > MAX_NUMBERS:
         note = f'<p class="ac-note">{count:,} weights: too many to show each as a number.</p>'
@@ -51,7 +51,7 @@ def heat_tables(
     head = f'<thead><tr><th scope="col">{escape(corner)}</th>{columns_html}</tr></thead>'
     names = [token_html(token) for token in rows]
     queries, keys = ([_whole_token(t) for t in tokens] for tokens in (rows, columns))
-    # About as large as the table will be: the browser leaves out those that are out of sight.
+    # The browser does not draw a table that is out of sight, but needs its approximate size.
     lengths = [len(display_token(token)) for token in columns]
     longest_row = max(len(display_token(token)) for token in rows)
     widths = [35 if upright else max(35, 7 * length + 6) for length in lengths]
@@ -80,12 +80,12 @@ def heat_tables(
 
 @cache
 def _palette() -> list[int]:
-    """Red, green and blue of the shades of 0.00 to 1.00, one after the other."""
+    """Return red, green and blue of each shade from 0.00 to 1.00, in one list."""
     return [int(back[i : i + 2], 16) for back, _ in ramp(101) for i in (1, 3, 5)]
 
 
 def _small_map(title: str, weights: list, rows: Sequence[str], columns: Sequence[str]) -> str:
-    """A map in colours alone, under its largest weight in words."""
+    """Make a map of colours without numbers, and say its largest weight in words."""
     largest, i, j = max((w, i, j) for i, row in enumerate(weights) for j, w in enumerate(row))
     words = f"most {largest:.2f}: {token_html(rows[i])} → {token_html(columns[j])}"
     shades = np.rint(100 * np.array(weights)).clip(0, 100).astype(np.uint8)
@@ -103,7 +103,7 @@ def _small_map(title: str, weights: list, rows: Sequence[str], columns: Sequence
 
 
 def html_table(caption: str, head: Sequence[str], rows: Sequence, total: Sequence = ()) -> str:
-    """A table whose first column names the rows; caption, rows and total are HTML already."""
+    """Make a table whose first column names the rows; all arguments are HTML already."""
     columns = "".join(f'<th scope="col">{name}</th>' for name in head)
 
     def line(cells: Sequence[str]) -> str:
@@ -119,32 +119,32 @@ def html_table(caption: str, head: Sequence[str], rows: Sequence, total: Sequenc
 
 
 def facts_table(caption: str, facts: Sequence[Sequence[str]]) -> str:
-    """A table of (name, fact) pairs; all of it is HTML already."""
+    """Make a table of (name, fact) pairs; all arguments are HTML already."""
     rows = "".join(f'<tr><th scope="row">{name}</th><td>{fact}</td></tr>' for name, fact in facts)
     return f'<table class="ac"><caption>{caption}</caption><tbody>{rows}</tbody></table>'
 
 
 def side_by_side(*parts: str) -> str:
-    """Tables in a row that breaks where the page is narrow."""
+    """Put tables into one row, which wraps where the page is narrow."""
     return f'<div class="ac-view">{"".join(parts)}</div>'
 
 
 def token_html(token: str) -> str:
-    """A token as HTML: escaped, and kept apart from the text around it whatever its direction."""
+    """Return a token as HTML: escaped, and isolated from the direction of the text around it."""
     return f'<bdi title="{_whole_token(token)}">{escape(display_token(token))}</bdi>'
 
 
 def _whole_token(token: str) -> str:
-    """A token of any length as the value of an HTML attribute."""
+    """Return a token in full, as the value of an HTML attribute."""
     return escape(visible_token(token), quote=True)
 
 
 def weight_bar(weight: float) -> str:
-    """A weight as a bar with its number."""
+    """Return a weight as a bar beside its number."""
     bar = f'<span class="ac-bar" style="width:{5 * weight:.2f}em"></span>'
     return f'<span class="ac-track">{bar}</span> {weight:.2f}'
 
 
 def vector_text(x: Sequence[float]) -> str:
-    """A vector as the tables show it."""
+    """Return a vector as the tables show it, such as "[0.28, 1.72]"."""
     return f"[{', '.join(map(two_decimals, x))}]"
