@@ -32,6 +32,16 @@ NOT_COMPARED = {
         "twins-verdict": TRAINING,
         "order-seeds": TRAINING,
     },
+    "09": {
+        "train-verdict": TRAINING,
+        "seeds-numbers": TRAINING,
+        "average-numbers": TRAINING,
+        "cover-numbers": TRAINING,
+        "places-moved": TRAINING,
+        "places-numbers": TRAINING,
+        "explore-rights": TRAINING,
+        "explore-count": TRAINING,
+    },
 }
 
 
