@@ -46,7 +46,9 @@ from course_utils.sliders import (
     Explorer,
     explore_head_counts,
     explore_heads,
+    explore_lines,
     explore_masks,
+    explore_mixture,
     explore_query,
     explore_scale,
     explore_split,
@@ -257,12 +259,26 @@ def slider_offers(slider, embed_dim, value):
     assert slider.value == (1 if value is None else value)
 
 
-def query_shows(explorer, query, key, value, tokens):
+def query_shows(explorer, query, key, value, tokens, chosen):
+    assert explorer.state["query"] == chosen
     looked_at(explorer)
     explorer.controls["query"].value = 0
     theirs = torch.softmax(query[0].double() @ key.T.double() / math.sqrt(query.shape[-1]), -1)
     near = 1e-2 if query.dtype in DTYPES[2:4] else 1e-5
     assert torch.allclose(torch.tensor(explorer.state["weights"]).double(), theirs, atol=near)
+
+
+def mixture_shows(explorer, query, key, value, tokens, chosen):
+    theirs = torch.softmax(query[chosen].double() @ key.T.double() / math.sqrt(query.shape[-1]), -1)
+    near = 1e-2 if query.dtype in DTYPES[2:4] else 1e-5
+    assert torch.allclose(torch.tensor(explorer.state["weights"]).double(), theirs, atol=near)
+    looked_at(explorer)
+
+
+def lines_show(explorer, weights, query_tokens, key_tokens, query, blocked):
+    own = torch.as_tensor(weights).double()[:, query]
+    assert torch.allclose(torch.tensor(explorer.state["weights"]).double(), own, atol=1e-6)
+    looked_at(explorer)
 
 
 def scale_shows(explorer, head_dims, num_tokens, seed):
@@ -341,7 +357,24 @@ CALLS = {
         spread_shows,
     ),
     head_count_slider: ({"embed_dim": 12, "value": 3}, slider_offers),
-    explore_query: ({"query": Q, "key": K, "value": V, "tokens": FRUITS}, query_shows),
+    explore_query: (
+        {"query": Q, "key": K, "value": V, "tokens": FRUITS, "chosen": 1},
+        query_shows,
+    ),
+    explore_mixture: (
+        {"query": Q, "key": K, "value": V[:, :2], "tokens": FRUITS, "chosen": 1},
+        mixture_shows,
+    ),
+    explore_lines: (
+        {
+            "weights": [FOUR, FOUR],
+            "query_tokens": FRUITS,
+            "key_tokens": FRUITS,
+            "query": 1,
+            "blocked": (~MASK).tolist(),
+        },
+        lines_show,
+    ),
     explore_scale: ({"head_dims": (1, 4), "num_tokens": 3, "seed": 0}, scale_shows),
     explore_split: (
         {"embed_dim": 12, "batch_size": 2, "seq_len": 3, "num_heads": 4},

@@ -67,6 +67,10 @@ SUBJECTS = {
     "explore_heads": ("explore_heads(layer, x)", "html", SMALL),
     "explore_split": ("explore_split(64)", "html", SMALL),
     "explore_query": ("explore_query(q, k, v)", "html", SMALL),
+    "explore_query, drawn": ("explore_query(q[:, :4], k[:, :4], v[:, :2])", "html", SMALL),
+    "explore_mixture": ("explore_mixture(q, k, v[:, :2])", "html", SMALL),
+    "explore_lines": ("explore_lines(torch.rand(4, 8, 8).softmax(-1))", "html", SMALL),
+    "explore_animal": ("explore_animal()", "html", "L = 16"),
     "explore_scale": ("explore_scale(num_tokens=8)", "html", SMALL),
     "explore_masks": ("explore_masks(CourseLayer(64, 4), x)", "html", SMALL),
     "explore_head_counts": (

@@ -321,6 +321,12 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
             ("strip", strip),
             ("plain", [[None, shape] for shape in state["shapes"].values()]),
         ]
+    if "factor" in state:  # explore_mixture
+        rows = zip(state["scores"], state["weights"], state["shares"], strict=True)
+        total = [None, sum(state["weights"]), state["output"]]
+        return [("plain", [*map(list, rows), total])]
+    if "key_tokens" in state:  # explore_lines, explore_animal
+        return [("plain", [list(row) for row in zip(*state["weights"], strict=True)])]
     if "output" in state:  # explore_query
         weights, values = state["weights"], state["values"]
         looks = [[s, None, w] for s, w in zip(state["scores"], weights, strict=True)]
