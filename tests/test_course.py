@@ -16,7 +16,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from solutions import all_mistakes
 
 from course_utils.exercises.judge import DROPOUT
-from course_utils.sliders.stops import MIMETYPE
+from course_utils.questions.stored import MIMETYPE as QUESTION
+from course_utils.sliders.stops import MIMETYPE as STOPS
 
 ROOT = Path(__file__).parent.parent
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -80,6 +81,7 @@ def test_the_hand_out_copy_replaces_nobodys_work(tmp_path, target):
     assert (tmp_path / "01_single_head_attention.ipynb").read_text() == "my answers"
 
 
+STORED = {QUESTION, STOPS}  # what moves before a cell has run
 LATER = [path for path in LESSONS if path.name > "06"]  # these train
 
 
@@ -103,10 +105,10 @@ def test_the_hand_out_copy_holds_no_solution_and_runs(path, whole, student):
     for cell in solutions:
         assert cell.source not in [other.source for other in copy.cells]
     kept = outputs_of(copy)
-    explorers = [output for output in outputs_of(lesson) if MIMETYPE in output.get("data", {})]
-    assert explorers
-    assert [output.data for output in kept] == [output.data for output in explorers]
-    assert all(output.metadata[MIMETYPE]["stops"] for output in kept)
+    moving = [output for output in outputs_of(lesson) if STORED & set(output.get("data", {}))]
+    assert {kind for output in moving for kind in STORED & set(output.data)} == STORED
+    assert [output.data for output in kept] == [output.data for output in moving]
+    assert all(output.metadata[kind] for output in kept for kind in STORED & set(output.data))
     assert {cell.execution_count for cell in copy.cells if cell.cell_type == "code"} == {None}
 
     exercises = tagged(copy, "exercise")
