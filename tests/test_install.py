@@ -17,6 +17,7 @@ case "$*" in
     -c*) exec {real} -c 'import sys; sys.version_info = {version}; exec(sys.argv[2])' "$@" ;;
     "-m venv"*) mkdir -p .venv/bin && cp python .venv/bin/python && echo "$*" ;;
     *--version) test ! -e no-pip ;;
+    "-S "*) ;;
     "-m pip install"*) test ! -e break ;;
 esac
 """
@@ -24,8 +25,10 @@ esac
 
 @pytest.fixture
 def make(tmp_path):
-    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+    for name in ("Makefile", "constraints.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "course_utils" / "jupyter").mkdir(parents=True)
+    (tmp_path / "course_utils" / "jupyter" / "settings.json").touch()
 
     def run(*arguments, version=(3, 11, 0)):
         python = tmp_path / "python"
@@ -42,7 +45,14 @@ def make(tmp_path):
     return run
 
 
-VENV, PIP = "-m venv .venv", "-m pip install -r requirements.txt"
+VENV = "-m venv .venv"
+
+
+def pip(extra):
+    return f"-m pip install -c constraints.txt -e .[{extra}]"
+
+
+PIP = pip("lab")
 
 
 @pytest.mark.parametrize("version", [(3, 11, 0), (3, 14, 9)])
@@ -76,6 +86,22 @@ def test_an_environment_of_another_python_gets_the_same_sentence(make):
     assert PIP not in steps
 
 
+def test_a_target_adds_what_it_needs_itself(make):
+    make()
+    done, steps = make("install-site")
+    assert (done.returncode, steps) == (0, ["-m pip --version", pip("site")])
+    assert make("install-site")[1] == []
+
+
+@pytest.mark.parametrize("changed", ["constraints.txt", "course_utils/jupyter/settings.json"])
+def test_what_was_installed_is_renewed_when_it_changes(make, changed):
+    make()
+    (make.folder / changed).write_text("new")
+    done, steps = make()
+    assert (done.returncode, steps) == (0, ["-m pip --version", PIP])
+    assert make()[1] == []
+
+
 def test_pip_that_is_broken_off_goes_on(make):
     (make.folder / "break").touch()
     assert make()[0].returncode
@@ -101,11 +127,11 @@ def test_a_copy_of_a_lesson_is_no_lesson(make):
         (make.folder / "notebooks" / name).touch()
     done, _ = make("--dry-run", "-o", "install", "lab", "execute")
     assert "default_url=/lab/tree/notebooks/01_a.ipynb " in done.stdout
-    assert "--inplace notebooks/01_a.ipynb notebooks/10_b.ipynb " in done.stdout
+    assert "execute.py notebooks/01_a.ipynb notebooks/10_b.ipynb\n" in done.stdout
 
 
 def test_every_lesson_is_taken(make):
     lessons = [path.name for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
     shutil.copytree(ROOT / "notebooks", make.folder / "notebooks")
     done, _ = make("--dry-run", "-o", "install", "execute")
-    assert all(f" notebooks/{name} " in done.stdout for name in lessons)
+    assert all(f" notebooks/{name}" in done.stdout for name in lessons)
