@@ -144,7 +144,7 @@ REMOVAL_MISTAKES = (
         id="rows-cleared",
         step="cleared_weight",
         variants=(lambda s: _cleared(s.weight, 0, s.head_rows),),
-        title="rows of W_O are cleared instead of columns",
+        title="rows of out_proj.weight are cleared instead of columns",
         why="torch stores (out, in), and heads come in; to a row, all heads add.",
         look="which axis of the weight is cut",
     ),
