@@ -39,8 +39,9 @@ help:
 # An extra's stamp bears a checksum of what it was installed from: in a folder that was copied, dates
 # mean nothing. It comes last, so an install that was broken off is taken up again; so is a half-made
 # environment, whose pip does not work. Another one is left as it is.
-SUM := $(shell cat pyproject.toml constraints.txt $$(find course_utils/jupyter -type f \
-	! -name '*.py*' | sort) 2>/dev/null | cksum | cut -d ' ' -f 1)
+FROM := pyproject.toml constraints.txt $(sort $(wildcard course_utils/jupyter/*.json \
+	course_utils/jupyter/labextension/*.* course_utils/jupyter/labextension/static/*))
+SUM := $(shell cat $(FROM) 2>/dev/null | cksum | cut -d ' ' -f 1)
 
 $(VENV)/.installed-%-$(SUM):
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \

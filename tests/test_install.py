@@ -102,6 +102,24 @@ def test_what_was_installed_is_renewed_when_it_changes(make, changed):
     assert make()[1] == []
 
 
+def test_newer_dates_mean_nothing(make):
+    """In a folder that was copied each file is new, and the environment may be the oldest."""
+    make()
+    for name in ("pyproject.toml", "constraints.txt"):
+        os.utime(make.folder / name, (2**31, 2**31))
+    assert make()[1] == []
+
+
+def test_an_environment_whose_python_has_gone_gets_one_sentence(make):
+    make()
+    (make.folder / ".venv" / "bin" / "python").unlink()
+    done, steps = make()
+    assert done.stdout == (
+        "The Python that .venv was made with has gone. Try: make clean, then make lab\n"
+    )
+    assert (done.returncode, steps) == (2, [])
+
+
 def test_pip_that_is_broken_off_goes_on(make):
     (make.folder / "break").touch()
     assert make()[0].returncode

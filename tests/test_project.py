@@ -1,12 +1,14 @@
 """The files around the course agree with each other and with what they promise."""
 
 import ast
+import importlib
 import re
 import sys
 import tomllib
 from pathlib import Path
 
 import nbformat
+import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
@@ -38,6 +40,15 @@ def test_every_package_is_pinned_for_every_machine():
     assert declared("dependencies", *EXTRAS) <= PINNED
 
 
+def test_what_is_installed_is_what_is_pinned(monkeypatch):
+    """Of the packages that the course brings along, those that the tests need."""
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    tree = importlib.import_module("constraints").tree({"lab", "test"})
+    assert {"torch", "jupyterlab", "pytest", "parso"} <= set(tree)  # parso: of jedi, of IPython
+    for name, version in tree.items():
+        assert f"{name}=={version}\n" in CONSTRAINTS
+
+
 def test_requirements_install_what_make_lab_and_make_test_do():
     lines = [line for line in REQUIREMENTS.splitlines() if line and not line.startswith("#")]
     assert lines == ["-c constraints.txt", "-e .[lab,test]", "pytest", "nbval"]
@@ -52,11 +63,33 @@ def test_environment_repeats_nothing():
     assert from_pip == {"pip": ["-r requirements.txt"]}
 
 
-def test_every_import_is_pinned():
-    tests = list((ROOT / "tests").rglob("*.py"))
-    own = {"course_utils"} | {path.stem for path in tests} | {p.parent.name for p in tests}
-    for name in imported():
-        assert name in sys.stdlib_module_names or name in own or package(name) in PINNED, name
+@pytest.mark.parametrize(
+    ("folder", "extras"),
+    [
+        ("notebooks", ["lab"]),
+        ("tools", ["lab", "test"]),
+        ("tests", ["lab", "test"]),
+        ("tests/solutions", ["test"]),
+        ("tests/browser", ["lab", "test", "browser"]),
+        ("tests/bench", ["lab", "test", "browser"]),
+        ("docs", ["site"]),
+    ],
+)
+def test_every_import_is_declared(folder, extras):
+    """In the extras that the target which runs it installs."""
+    own = {"course_utils"} | {
+        name
+        for part in ("docs", "tests", "tools")
+        for path in (ROOT / part).rglob("*.py")
+        for name in (path.stem, path.parent.name)
+    }
+    others = imported(ROOT / folder) - sys.stdlib_module_names - own
+    assert {package(name) for name in others} <= declared("dependencies", *extras)
+
+
+def test_every_extra_has_a_target():
+    extras = re.search(r"^EXTRAS := (.+)$", MAKEFILE, re.M)[1].split()
+    assert ("lab", *extras) == EXTRAS
 
 
 def test_the_package_needs_what_it_imports():
@@ -125,12 +158,12 @@ def modules(source: str) -> set[str]:
     return found
 
 
-def imported() -> set[str]:
+def imported(folder: Path) -> set[str]:
+    """Top-level names of all imports in the files that lie in a folder itself."""
     found = set()
-    for folder in ("course_utils", "tests"):
-        for path in (ROOT / folder).rglob("*.py"):
-            found |= modules(path.read_text())
-    for path in (ROOT / "notebooks").glob("*.ipynb"):
+    for path in folder.glob("*.py"):
+        found |= modules(path.read_text())
+    for path in folder.glob("*.ipynb"):
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "code":
                 found |= modules(cell.source)

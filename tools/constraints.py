@@ -15,8 +15,9 @@ from packaging.version import Version
 COURSE = "attention-course"
 FILE = Path(__file__).resolve().parent.parent / "constraints.txt"
 HEAD = """\
-# Written by `make constraints`: the versions that the course was tested with, of all packages that
-# it brings along. To try another one, change its line here.
+# The versions that the course was tested with, of all packages that it brings along, written by
+# `make constraints`. To try another version, change its line, take out the lines of what it needs
+# in other versions as well, and run `make constraints test`.
 """
 
 
