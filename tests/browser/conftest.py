@@ -26,7 +26,7 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-PATIENCE = 180  # seconds; only a failure waits that long
+PATIENCE = 40  # seconds; only a failure waits that long
 
 FLAGS = (  # of Chromium: it runs as root here, and asks for nothing by itself
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
@@ -170,10 +170,15 @@ class Tab:
         self.page.on("requestfailed", self._on_failed)
         self.page.on("response", self._on_response)
         workspace = f"lab/workspaces/visit-{next(self._visits)}"
+        self.path = path
         self.page.goto(url or f"{lab.base}/{workspace}/tree/{quote(path)}?token={lab.token}")
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until the notebook is there, and its kernel."""
 
         def kernel():
-            for session in lab.sessions(path):
+            for session in self.lab.sessions(self.path):
                 kernel = session["kernel"]
                 if kernel["connections"] and kernel["execution_state"] == "idle":
                     return kernel
@@ -181,7 +186,7 @@ class Tab:
 
         # The page shows "idle" before it has a kernel too, and a Run All at that moment is lost:
         # so the server is asked first.
-        self.kernel_id = wait_until(kernel, f"the kernel of {path}")["id"]
+        self.kernel_id = wait_until(kernel, f"the kernel of {self.path}")["id"]
         idle = ".jp-Notebook-ExecutionIndicator[data-status=idle]"
         self.page.wait_for_selector(idle, state="attached")
 
@@ -224,7 +229,8 @@ class Kernel:
         )
         self._socket = zmq.Context.instance().socket(zmq.DEALER)
         self._socket.linger = 0
-        self._socket.connect(f"{about['transport']}://{about['ip']}:{about['shell_port']}")
+        mark = "-" if about["transport"] == "ipc" else ":"  # a socket's name, or a port
+        self._socket.connect(f"{about['transport']}://{about['ip']}{mark}{about['shell_port']}")
 
     def ask(self, expression: str):
         """The value of an expression that gives JSON."""
@@ -260,6 +266,13 @@ EXPLORERS = """__import__("json").dumps({
             for name, control in widget.controls.items()
         },
     }
+    for number, widget in Out.items()
+    if type(widget).__name__ == "Explorer"
+})"""
+
+# The views of every explorer and where it stands, by the number of the cell that shows it.
+VIEWS = """__import__("json").dumps({
+    number: {"views": widget.views(10**9), "stop": widget.stop}
     for number, widget in Out.items()
     if type(widget).__name__ == "Explorer"
 })"""
@@ -346,6 +359,11 @@ class Lesson:
         for session in self.lab.sessions(self.name):
             self.lab.api(f"api/sessions/{session['id']}", method="DELETE")
         assert self.lab.sessions(self.name) == []
+
+    def reload(self) -> None:
+        """F5, with the kernel alive."""
+        self.tab.page.reload()
+        self.tab.wait()
 
     def run_all(self) -> None:
         """Run All by the menu, once in a lesson's life, and wait for its end."""

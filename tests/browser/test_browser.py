@@ -1,6 +1,5 @@
 """The course as a learner meets it: JupyterLab from `make lab`, every notebook, every slider."""
 
-import base64
 import contextlib
 import math
 import re
@@ -12,7 +11,8 @@ from itertools import groupby
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import EXPLORERS, NOTEBOOKS, PATIENCE, Explorer, Lab, Tab
+from conftest import EXPLORERS, NOTEBOOKS, PATIENCE, VIEWS, Explorer, Lab, Tab
+from stored import Stored, stored_views
 
 # --- the server ---------------------------------------------------------------------------------
 
@@ -65,7 +65,16 @@ def test_server_refuses_who_has_no_token(lab, token):
 
 
 def test_opened_before_running(lesson):
-    eventually(lesson, lambda: broken_outputs(lesson) or no_picture(lesson))
+    """Sliders move although the notebook is not trusted, and no cell has run."""
+    cells = lesson.lab.api(f"api/contents/{lesson.name}")["content"]["cells"]
+    eventually(lesson, lambda: broken_outputs(lesson))
+    notebook = lesson.stored()
+    for explorer in lesson.explorers():
+        assert cells[explorer.cell]["metadata"]["trusted"] is False
+        Stored(lesson, explorer, stored_views(notebook, explorer)).walk()
+    assert lesson.kernel.ask("str(get_ipython().execution_count)") == 1
+    assert not lesson.tab.page.locator(".jp-mod-dirty").count()
+    eventually(lesson, lambda: broken_outputs(lesson) or barriers(lesson))
 
 
 def test_run_all(lesson):
@@ -98,18 +107,7 @@ def test_no_output_puts_up_a_serious_barrier(lesson, theme):
         page.wait_for_timeout(500)  # its colours are loaded after that
     for part in page.locator(".jp-Notebook-cell").all():
         part.scroll_into_view_if_needed()
-    what = {"include": [[".jp-Notebook .jp-OutputArea-output"], [".jp-RenderedMarkdown"]]}
-
-    def barriers():
-        found = Axe().run(page, context=what).response["violations"]
-        return [
-            f"{rule['id']}: {node['target']} {node['html'][:120]}"
-            for rule in found
-            if rule["impact"] in ("serious", "critical")
-            for node in rule["nodes"]
-        ]
-
-    eventually(lesson, barriers)  # names are given a moment after a thing appears
+    eventually(lesson, lambda: barriers(lesson))  # names are given a moment after a thing appears
 
 
 def test_numbers_do_not_run_together_in_a_narrow_window(lesson):
@@ -137,15 +135,35 @@ def test_arrow_keys_move_between_choices(lesson):
     assert [choice.is_checked() for choice in choices.all()][:2] == [False, True]
 
 
-def test_saved_closed_and_opened_again(lesson):
+def test_after_f5_and_opened_again(lesson):
+    """Explorers stand where they were left, and move, with the kernel alive and with it gone."""
     lesson.run_all()
+    held = lesson.kernel.ask(VIEWS).values()
+    lesson.reload()
+    left = [walk_stored(lesson, explorer, **own) for explorer, own in each(lesson, held)]
     lesson.save()
     assert lesson.tab.complaints() == []
     lesson.close()
 
     lesson.open()
     assert lesson.kernel.ask("str(get_ipython().execution_count)") == 1  # a new kernel
-    eventually(lesson, lambda: broken_outputs(lesson) or no_picture(lesson))
+    held = [{**own, "stop": stop} for own, stop in zip(held, left, strict=True)]
+    for explorer, own in each(lesson, held):
+        walk_stored(lesson, explorer, **own)
+    eventually(lesson, lambda: broken_outputs(lesson) or barriers(lesson))
+
+
+def each(lesson, held):
+    return zip(lesson.explorers(), held, strict=True)
+
+
+def walk_stored(lesson, explorer: Explorer, views: dict, stop: dict) -> dict:
+    """A stored explorer stands at its stop and moves; what it shows is what the kernel computed."""
+    stored = Stored(lesson, explorer, views)
+    assert stored.stop() == {key: stop[key] for key in stored.inputs}
+    stored.compare()
+    stored.walk()
+    return stored.stop()
 
 
 # --- moving controls ----------------------------------------------------------------------------
@@ -418,18 +436,16 @@ def same_number(text: str, wanted: float) -> bool:
 # --- reading the page ---------------------------------------------------------------------------
 
 
-def no_picture(lesson) -> str | None:
-    """The first explorer that does not show its stored picture, and nothing else."""
-    for explorer in lesson.explorers():
-        assert explorer.picture, "an explorer's output was stored without its picture"
-        shown = lesson.shown(explorer)
-        if list(map(png, shown["pictures"])) != [png(explorer.picture)] or shown["text"]:
-            return f"an explorer shows {shown}"
-    return None
-
-
-def png(source: str) -> bytes:
-    return base64.b64decode(source.rpartition(",")[2])
+def barriers(lesson) -> list[str]:
+    """What keeps some people from reading or moving an output."""
+    what = {"include": [[".jp-Notebook .jp-OutputArea-output"], [".jp-RenderedMarkdown"]]}
+    found = Axe().run(lesson.tab.page, context=what).response["violations"]
+    return [
+        f"{rule['id']}: {node['target']} {node['html'][:120]}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
 
 
 def broken_outputs(lesson) -> list[str]:

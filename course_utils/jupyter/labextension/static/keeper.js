@@ -43,12 +43,11 @@
             return `attention-course:${this.panel.context.path}#${key}`;
         }
 
-        /** Opening alone changes nothing, but JupyterLab notes the language of the kernel. */
+        /** Opening alone changes nothing, though JupyterLab notes the language of each kernel. */
         stayClean() {
-            const model = this.panel.content.model;
-            model.metadataChanged.connect((_, { key }) => {
-                if (key == "language_info" && !model.dirty)
-                    queueMicrotask(() => { model.dirty = false; });
+            this.panel.context.model.metadataChanged.connect((model, { key }) => {
+                const wasDirty = model.dirty;
+                if (key == "language_info") queueMicrotask(() => { model.dirty = wasDirty; });
             });
         }
 
@@ -192,7 +191,7 @@
                     keepers.add(keeper);
                     panel.disposed.connect(() => keepers.delete(keeper));
                     await panel.context.ready;
-                    keeper.stayClean();
+                    keeper.stayClean();  // not before: as it is read, a notebook changes too
                     keeper.readFile();
                 });
                 // JupyterLab would take these keys for itself and go to the next cell.

@@ -46,7 +46,7 @@
             show: (parts, startOver) => {
                 const again = button("Start over", startOver, "aq-again");
                 again.hidden = Object.keys(kept).length < 3;
-                node.className = "aq";
+                node.classList.add("aq");  // beside those that JupyterLab gave it
                 node.replaceChildren(
                     ...parts, element("div", { className: "aq-answering" }, status, again));
                 return again;

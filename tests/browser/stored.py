@@ -1,0 +1,69 @@
+"""An explorer that no kernel stands behind: its stored stops on the page, moved by keyboard."""
+
+import re
+from html import unescape
+
+import nbformat
+from conftest import Explorer
+
+from course_utils.sliders.stops import MIMETYPE, unpack
+
+
+def stored_views(notebook: nbformat.NotebookNode, explorer: Explorer) -> dict:
+    output = notebook.cells[explorer.cell].outputs[explorer.output]
+    return unpack(output.metadata[MIMETYPE]["stops"])
+
+
+def numbers_of(html: str) -> list[str]:
+    """All numbers that a view shows as text."""
+    return re.findall(r"\d+(?:[.,]\d+)*", unescape(re.sub(r"<[^>]*>", " ", html)))
+
+
+class Stored:
+    """The controls of one stored explorer on the page.
+
+    Args:
+        views: what it has to show, as ``Explorer.views`` gives it.
+    """
+
+    def __init__(self, lesson, explorer: Explorer, views: dict) -> None:
+        self.page, self.views = lesson.tab.page, views
+        self.node = lesson.output(explorer)
+        self.node.locator(".ac-explorer-view > *").first.wait_for()
+        inputs = self.node.locator("input")
+        assert inputs.count() == len(views["controls"])
+        self.inputs = dict(
+            zip((control["key"] for control in views["controls"]), inputs.all(), strict=True)
+        )
+
+    def stop(self) -> dict[str, int]:
+        """Where each control stands."""
+        read = "(node) => node.type == 'range' ? +node.value : +node.checked"
+        return {key: node.evaluate(read) for key, node in self.inputs.items()}
+
+    def walk(self) -> None:
+        """Take the first control through all its stops; each shows what it has to."""
+        control = self.views["controls"][0]
+        node = self.inputs[control["key"]]
+        node.focus()
+        self.page.keyboard.press("Home")
+        for place, label in enumerate(control["labels"]):
+            if place:
+                self.page.keyboard.press("ArrowRight")
+            assert self.stop()[control["key"]] == place
+            assert node.get_attribute("aria-valuetext") == label
+            assert node.locator("xpath=following-sibling::output").inner_text() == label
+            self.compare()
+        assert node.evaluate("(node) => node == document.activeElement")
+
+    def compare(self) -> None:
+        """What is shown is the view of this stop: its numbers, texts, titles and classes."""
+        html = self.views["views"][",".join(map(str, self.stop().values()))]
+        view = self.node.locator(".ac-explorer-view")
+        shown = view.inner_text().strip() and view.inner_html()
+        assert numbers_of(shown) == numbers_of(html)
+        for name in ("title", "class"):
+            pattern = rf'\b{name}="([^"]*)"'
+            assert list(map(unescape, re.findall(pattern, shown))) == list(
+                map(unescape, re.findall(pattern, html))
+            ), name
