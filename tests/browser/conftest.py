@@ -26,7 +26,7 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-PATIENCE = 40  # seconds; only a failure waits that long
+PATIENCE = 180  # seconds; only a failure waits that long
 
 FLAGS = (  # of Chromium: it runs as root here, and asks for nothing by itself
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
