@@ -20,8 +20,7 @@ from urllib.parse import quote
 
 import nbformat
 import pytest
-import zmq
-from jupyter_client.session import Session
+from jupyter_client import BlockingKernelClient
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
@@ -223,14 +222,9 @@ class Kernel:
     """Asks a running kernel, past JupyterLab. Nothing of it is left in the learner's names."""
 
     def __init__(self, connection_file: Path) -> None:
-        about = json.loads(connection_file.read_text())
-        self._session = Session(
-            key=about["key"].encode(), signature_scheme=about["signature_scheme"]
-        )
-        self._socket = zmq.Context.instance().socket(zmq.DEALER)
-        self._socket.linger = 0
-        mark = "-" if about["transport"] == "ipc" else ":"  # a socket's name, or a port
-        self._socket.connect(f"{about['transport']}://{about['ip']}{mark}{about['shell_port']}")
+        client = BlockingKernelClient()
+        client.load_connection_file(str(connection_file))
+        self._session, self._socket = client.session, client.connect_shell()
 
     def ask(self, expression: str):
         """The value of an expression that gives JSON."""
