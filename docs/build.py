@@ -31,15 +31,13 @@ ENVIRONMENT = {
 
 
 def stored_html(kind: str, output: nbformat.NotebookNode) -> str:
-    """What moves in the browser (see ``stored.js``), and its picture or text for where nothing does."""
+    """What moves in the browser (see ``stored.js``), and a picture or text where it does not."""
     stored, picture = escape(json.dumps(output.metadata[kind])), output.data.get("image/png")
     still = f'<p class="ac-stored-still">{escape(output.data["text/plain"])}</p>'
     if picture:
         source, alt = picture.strip(), escape(output.metadata["image/png"]["alt"])
         still = f'<img class="ac-stored-still" src="data:image/png;base64,{source}" alt="{alt}">'
-    return (
-        f'<div class="ac-stored" data-kind="{kind}" data-stored="{stored}">{still}</div>'
-    )
+    return f'<div class="ac-stored" data-kind="{kind}" data-stored="{stored}">{still}</div>'
 
 
 def prepare(path: Path, folder: Path) -> None:
