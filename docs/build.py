@@ -32,7 +32,7 @@ ENVIRONMENT = {
 
 
 def stored_html(kind: str, output: nbformat.NotebookNode) -> str:
-    """What moves in the browser (see ``stored.js``), and what stands where nothing does."""
+    """What moves in the browser (see ``stored.js``), and a picture or text where it does not."""
     stored, picture = escape(json.dumps(output.metadata[kind])), output.data.get("image/png")
     still = f'<p class="ac-stored-still">{escape(output.data["text/plain"])}</p>'
     if picture:

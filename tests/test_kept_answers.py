@@ -62,6 +62,16 @@ def test_an_answer_is_there_after_a_re_run_and_a_restart(
     assert second.again.layout.display is None
 
 
+def test_an_answer_that_comes_late_reaches_the_widget_that_took_its_place():
+    first = predict("l1-score")
+    second = predict("l1-score")
+    first.answer("cat")
+    assert second.state["right"] is True
+    assert said(second).startswith("You said “cat”. ✓ Right.")
+    second.again.click()
+    assert predict("l1-score").control.value is None
+
+
 def test_what_was_chosen_and_not_checked_is_kept_too():
     asked = predict("l1-score")
     asked.answer("it")
@@ -260,7 +270,7 @@ def test_a_test_is_an_invitation_first_and_then_one_question_at_a_time(name):
     for k, row in enumerate(quiz_entry(name)["order"]):
         assert in_sight(asked) == [k]
         wanted = quiz_entry(name)["questions"][rows.index(row)]
-        assert text_of(asked.asked[k]).startswith(f"{k + 1}. ")
+        assert text_of(asked.asked[k]).startswith(f"{k + 1} of 12 · ")
         assert list(asked.controls[k].options[:-1]) == wanted["choices"]
         asked.controls[k].value = wanted["right"]
         if k < 11:

@@ -59,7 +59,7 @@ class Quiz(Asked):
         self.controls = [radio(list(letters)) for letters in self._letters]
         self.notes = [widgets.HTML() for _ in in_file]
         self.asked = [
-            widgets.HTML(as_html(f"{k}. {question['question']}"))
+            widgets.HTML(as_html(f"{self._number(k)} {question['question']}"))
             for k, question in enumerate(self._questions, start=1)
         ]
         for asked in self.asked:
@@ -73,6 +73,9 @@ class Quiz(Asked):
         columns = zip(self.asked, self.controls, self.notes, strict=True)
         intro = [widgets.HTML(as_html(self._entry["intro"]))] if "intro" in self._entry else []
         return intro + [part for column in columns for part in column]
+
+    def _number(self, k: int) -> str:
+        return f"{k}."
 
     def answer(self, letters: str) -> None:
         """Give all answers from code and hand them in, as ``scores.csv`` has them: "b a ? c".
@@ -165,9 +168,11 @@ class Quiz(Asked):
             self._say(f"{self._result()} {self._note_score(again=True)}")
 
     def _content(self) -> dict:
+        # Letters as pairs: JavaScript would put choices that look like numbers into another order.
         parts = zip(self._places, self._letters, self._questions, strict=True)
         questions = [
-            {**question, "place": place, "letters": known} for place, known, question in parts
+            {**question, "place": place, "letters": list(known.items())}
+            for place, known, question in parts
         ]
         return {"id": self.question_id, **self._entry, "questions": questions}
 
@@ -220,6 +225,9 @@ class SteppedQuiz(Quiz):
         self._intro, *columns = super()._parts()
         return [self._invited, self._intro, *columns, self._ways]
 
+    def _number(self, k: int) -> str:
+        return f"{k} of {len(self._questions)} ·"
+
     def hand_in(self) -> None:
         """Mark what is chosen now and note the score."""
         super().hand_in()
@@ -252,7 +260,7 @@ class SteppedQuiz(Quiz):
         asking, last = self.step is not None, len(self.controls) - 1
         done = self.state["answers"] is not None and not asking
         show(self._invited, not asking and not done)
-        show(self._intro, asking)
+        show(self._intro, self.step == 0)
         for k, column in enumerate(zip(self.asked, self.controls, self.notes, strict=True)):
             for part in column:
                 show(part, k == self.step or (done and self._entry["feedback"]))

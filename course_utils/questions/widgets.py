@@ -16,6 +16,8 @@ from course_utils.questions.stored import MARK, MIMETYPE, pack
 # JupyterLab serves it as well, for what is answered before anything has run.
 SHEET = Path(__file__).parents[1] / "jupyter" / "labextension" / "static" / "questions.css"
 
+_shown: dict[str, "Asked"] = {}  # by question, the widget that was shown last
+
 
 class Asked(widgets.VBox):
     """Questions in a column, a button, a line that answers, and a button to start over.
@@ -60,6 +62,7 @@ class Asked(widgets.VBox):
             self._bring_back(record)
             self._tell_browser(record)
         self._keeps = True
+        _shown[self.question_id] = self
 
     def start_over(self) -> None:
         """Forget all answers, as the button does."""
@@ -92,6 +95,11 @@ class Asked(widgets.VBox):
         record = {"when": time_for(self.question_id)} | record
         is_safe = remember(self.question_id, record)
         self._tell_browser(record)
+        # An answer may reach a widget when its cell is running again already: Jupyter handles
+        # widgets beside running cells. So the one that took its place is told.
+        shown = _shown.get(self.question_id, self)
+        if shown is not self:
+            shown.stop = self.stop
         return "" if is_safe else "(Kept until the kernel stops: `answers.json` cannot be written.)"
 
     def _tell_browser(self, record: dict) -> None:

@@ -1,7 +1,7 @@
 // A plugin of JupyterLab: questions by keyboard alone.
 //
-// Enter checks, or goes on to the next question. Shift + Enter checks and goes on in the notebook, as
-// everywhere else. Escape leaves the question for its cell.
+// Enter checks, or goes on to the next question. Shift + Enter checks and goes on in the notebook,
+// as everywhere else. Escape leaves the question for its cell.
 (() => {
     const isSeen = (node) => node.checkVisibility();
     const press = (asked, selector) => {
@@ -16,50 +16,69 @@
             .every((box) => box.querySelector(":checked")) &&
         [...asked.querySelectorAll("input[type=text]")].every((input) => input.value.trim());
 
-    // A press in a quiz that shows one question at a time brings the next one: to its choices then.
-    const goToNext = (asked) => {
-        const shown = () => [...asked.querySelectorAll("input[type=radio]")].filter(isSeen);
-        const before = shown(), deadline = Date.now() + 2000;
+    // A press on a button may bring another question, or hide the button itself. The keys go on with
+    // what is in sight then.
+    const moving = new WeakSet();  // those where Enter was pressed, and nothing has come of it yet
+    const keepFocus = (asked) => {
+        const seen = (selector) => [...asked.querySelectorAll(selector)].filter(isSeen);
+        const box = ".widget-radio-box";
+        const [before] = seen(box), deadline = Date.now() + 2000;
+        let lost = 0;  // for how many frames nothing has had the focus; widgets change one by one
         const look = () => {
-            const now = shown();
-            if (now.length && now[0] !== before[0])
-                (now.find((input) => input.checked) ?? now[0]).focus();
-            else if (Date.now() < deadline) requestAnimationFrame(look);
+            const inputs = seen("input:enabled");
+            const isNew = inputs.length && seen(box)[0] !== before;
+            lost = document.activeElement == document.body ? lost + 1 : 0;
+            const isThere = isNew || lost > 20;
+            if (isThere)
+                (inputs.find((input) => input.checked) ?? inputs[0] ?? seen("button")[0])?.focus();
+            if (isThere || Date.now() > deadline) moving.delete(asked);
+            else requestAnimationFrame(look);
         };
-        look();
+        requestAnimationFrame(look);
     };
 
     window.attentionCourse.plugins.push(async () => ({
         id: "attention-course:keys",
         autoStart: true,
         activate: (app) => {
-            const onKey = (event) => {
-                const asked = event.target.closest?.(".aq");
-                if (!asked || !event.target.matches("input")) return;
-                const isText = event.target.type == "text";
-                if (event.key == "Enter" && event.shiftKey) {
-                    if (isText) event.target.dispatchEvent(new Event("change", { bubbles: true }));
-                    if (!asked.matches(".aq-steps") && isComplete(asked)) press(asked, ".aq-submit");
+            let changed = 0;  // when something was chosen last
+            const goOn = () => app.commands.execute("notebook:run-cell-and-select-next");
+            const onKey = async (event) => {
+                const { key, target } = event, asked = target.closest?.(".aq");
+                if (!asked || !target.matches("input")) return;
+                const isWidgetsField = !!target.closest(".widget-text");
+                if (isWidgetsField && key == "Enter") {  // it answers by itself
+                    if (event.shiftKey) setTimeout(goOn);
+                } else if (key == "Enter") {
                     event.preventDefault();
                     event.stopPropagation();
-                    app.commands.execute("notebook:run-cell-and-select-next");
-                } else if (event.key == "Enter" && !event.ctrlKey && !event.altKey) {
-                    if (isText && event.target.closest(".widget-text")) return;  // a widget's own
+                    if (event.repeat || moving.has(asked)) return;
+                    if (asked.matches(".widget-vbox.aq-steps") && !event.shiftKey)
+                        moving.add(asked);  // until the next question is there
+                    // A widget sends its next choice when the last one has arrived, and a press on
+                    // a button must not overtake it.
+                    await new Promise((done) => setTimeout(done, changed + 200 - Date.now()));
+                    if (!event.shiftKey) press(asked, ".aq-onward") || press(asked, ".aq-submit");
+                    else {
+                        if (!asked.matches(".aq-steps") && isComplete(asked))
+                            press(asked, ".aq-submit");
+                        goOn();
+                    }
+                } else if (key == "Escape") {
                     event.preventDefault();
                     event.stopPropagation();
-                    press(asked, ".aq-onward") || press(asked, ".aq-submit");
-                } else if (event.key == "Escape") {
-                    event.preventDefault();
-                    event.stopPropagation();
-                    event.target.closest(".jp-Notebook-cell")?.focus();
-                } else if (isText || /^(Arrow|Home$|End$| $)/.test(event.key)) {
-                    event.stopPropagation();
+                    target.closest(".jp-Notebook-cell")?.focus();
+                } else if (target.type == "text" || /^(Arrow|Home$|End$| $)/.test(key)) {
+                    event.stopPropagation();  // JupyterLab would take it for itself
                 }
             };
+            window.addEventListener("change", (event) => {
+                if (event.target.closest?.(".aq .widget-radio-box")) changed = Date.now();
+            }, true);
             window.addEventListener("keydown", onKey, true);
             window.addEventListener("click", (event) => {
-                const asked = event.target.closest?.(".aq-steps");
-                if (asked && event.target.closest("button")) goToNext(asked);
+                const asked = event.target.closest?.(".widget-vbox.aq");
+                if (asked && event.target.closest("button")) keepFocus(asked);
             }, true);
         },
     }));

@@ -21,6 +21,12 @@
     const button = (label, press, className = "") =>
         element("button", { type: "button", textContent: label, onclick: press, className });
 
+    // Where the keys go on when what had the focus is gone.
+    const focusFirst = (node) => {
+        (node.querySelector("input:checked:enabled") ?? node.querySelector("input:enabled") ??
+            node.querySelector("button:not([hidden])"))?.focus();
+    };
+
     let groups = 0;
     const radios = (choices, chosen, choose) => {
         const name = `aq-${groups++}`;
@@ -66,9 +72,10 @@
     const showPrediction = (node, entry, place) => {
         const { kind, choices, question } = entry, isChoice = kind == "choice";
         const { kept, keep, say, show } = asking(node, entry.id, place);
-        const fits = (answer) =>
-            typeof answer == "string" && (isChoice ? choices.includes(answer) : answer.length < 1000);
-        const meaning = (answer) => [...answer].length > MAX_ANSWER && !isChoice ? [] : read(kind, answer);
+        const fits = (answer) => typeof answer == "string" &&
+            (isChoice ? choices.includes(answer) : answer.length < 1000);
+        const meaning = (answer) =>
+            [...answer].length > MAX_ANSWER && !isChoice ? [] : read(kind, answer);
         let again;
 
         const draw = () => {
@@ -81,15 +88,18 @@
                 again.hidden = false;
             };
             const check = () => {
-                if (!chosen?.trim())
-                    return say(`○ Nothing to check yet: ${isChoice ? "choose" : "write"} your answer first.`);
+                if (!chosen?.trim()) {
+                    const todo = isChoice ? "choose" : "write";
+                    return say(`○ Nothing to check yet: ${todo} your answer first.`);
+                }
                 const meant = meaning(chosen);
                 if (!meant.length) {
                     const letters = [...chosen], shown = letters.length <= MAX_ANSWER
                         ? chosen : `${letters.slice(0, MAX_ANSWER).join("")}…`;
                     const example = kind == "shape"
                         ? "its sizes with commas: 4, 7" : "digits: 12, 0.25";
-                    return say(`○ “${shown}” is no ${kind} that I can read. Write just ${example}.`);
+                    return say(
+                        `○ “${shown}” is no ${kind} that I can read. Write just ${example}.`);
                 }
                 tries += chosen !== checked;
                 checked = chosen;
@@ -111,8 +121,10 @@
             again = show([block(question), control, button("Check", check, "aq-submit")], () => {
                 keep({});
                 draw();
+                focusFirst(node);
             });
-            say(checked === null ? "" : `You said “${checked}”. ${verdict(entry, meaning(checked))}`);
+            say(checked === null
+                ? "" : `You said “${checked}”. ${verdict(entry, meaning(checked))}`);
         };
         draw();
     };
@@ -123,10 +135,12 @@
         const { questions, intro = "", after = "", invitation, feedback } = quiz;
         const { kept, keep, say, show } = asking(node, quiz.id, place);
         const hasSteps = invitation !== undefined, last = questions.length - 1;
+        const hasLetter = ({ letters }, given) => letters.some(([, letter]) => letter === given);
         const split = (letters) => (typeof letters == "string" ? letters.split(" ") : []);
-        const fits = (letters) => questions.every(({ place, letters: known }) =>
-            Object.values(known).includes(split(letters)[place]));
-        const isRight = ({ place, letters, right }, given) => split(given)[place] === letters[right];
+        const fits = (letters) => questions.every((question) =>
+            hasLetter(question, split(letters)[question.place]));
+        const isRight = ({ place, letters, right }, given) =>
+            split(given)[place] === new Map(letters).get(right);
         const result = (given) =>
             `${questions.filter((question) => isRight(question, given)).length} of ` +
             `${questions.length} right. ${after}`;
@@ -134,9 +148,10 @@
         const draw = (sentence) => {
             let { chosen, handed_in: handedIn, step } = kept();
             const letters = questions.map(() => OPEN);
-            for (const { place, letters: known } of questions)
-                if (Object.values(known).includes(split(chosen)[place]))
-                    letters[place] = split(chosen)[place];
+            for (const question of questions) {
+                const given = split(chosen)[question.place];
+                if (hasLetter(question, given)) letters[question.place] = given;
+            }
             handedIn = fits(handedIn) ? handedIn : null;
             step = hasSteps && Number.isInteger(step) && step >= 0 && step <= last ? step : null;
             let again;
@@ -149,7 +164,7 @@
                 step = next;
                 note();
                 draw();
-                (node.querySelector("input:checked") ?? node.querySelector("input"))?.focus();
+                focusFirst(node);
             };
             const skipIfOpen = () => {
                 const { place } = questions[step];
@@ -157,7 +172,8 @@
             };
             const handIn = () => {
                 if (step !== null) skipIfOpen();
-                const open = questions.flatMap(({ place }, k) => letters[place] == OPEN ? [k + 1] : []);
+                const open = questions.flatMap(({ place }, k) =>
+                    letters[place] == OPEN ? [k + 1] : []);
                 if (open.length) {
                     const others = open.slice(0, -1).join(", ");
                     const which = others
@@ -168,6 +184,7 @@
                 step = null;
                 note();
                 draw(`${result(handedIn)} Kept in this browser.`);
+                focusFirst(node);
             };
 
             const isDone = hasSteps && handedIn !== null && step === null;
@@ -176,15 +193,18 @@
                 goTo(step + 1);
             }, "aq-onward");
             const ask = (question, k) => {
-                const known = question.letters, { place } = question;
-                const name = Object.keys(known).find((choice) => known[choice] == letters[place]);
-                const control = radios(Object.keys(known), name, (choice) => {
-                    letters[place] = known[choice];
+                const { place } = question, known = new Map(question.letters);
+                const chosen = question.letters.find(([, letter]) => letter == letters[place]);
+                const control = radios([...known.keys()], chosen?.[0], (choice) => {
+                    letters[place] = known.get(choice);
                     onward.textContent = "Next";
                     note();
                 });
-                if (isDone) for (const input of control.querySelectorAll("input")) input.disabled = true;
-                const parts = [block(`${k + 1}. ${question.question}`), control];
+                for (const input of control.querySelectorAll("input")) input.disabled = isDone;
+                const number = hasSteps ? `${k + 1} of ${questions.length} ·` : `${k + 1}.`;
+                const asked = block(`${number} ${question.question}`);
+                asked.classList.add("aq-question");
+                const parts = [asked, control];
                 if (feedback && handedIn !== null) {
                     const mark = isRight(question, handedIn)
                         ? "✓ Right." : `✗ No. Right is “${question.right}”.`;
@@ -197,20 +217,23 @@
             let parts;
             if (!hasSteps) parts = [block(intro), ...questions.flatMap(ask), submit];
             else if (isDone) parts = feedback ? questions.flatMap(ask) : [];
-            else if (step === null) parts = [row(block(invitation), button("Start", () => goTo(0)))];
-            else {
+            else if (step === null) {
+                parts = [row(block(invitation), button("Start", () => goTo(0)))];
+            } else {
                 const back = button("Back", () => goTo(step - 1));
                 back.disabled = step == 0;
                 if (letters[questions[step].place] != OPEN) onward.textContent = "Next";
-                parts = [block(intro), ...ask(questions[step], step),
+                parts = [...(step ? [] : [block(intro)]), ...ask(questions[step], step),
                     row(back, step < last ? onward : submit)];
             }
             again = show(parts, () => {
                 keep({});
                 draw();
+                focusFirst(node);
             });
             node.classList.toggle("aq-steps", hasSteps);
-            say(sentence ?? (handedIn === null || step !== null ? "" : `You had ${result(handedIn)}`));
+            say(sentence ??
+                (handedIn === null || step !== null ? "" : `You had ${result(handedIn)}`));
         };
         draw();
     };
@@ -229,7 +252,7 @@
             content.questions?.length < 100 && content.questions.every(isChoice) &&
             ["intro", "after", "invitation"].every((key) => isText(content[key] ?? "")) &&
             content.questions.every(({ place, letters, why = "" }) =>
-                Number.isInteger(place) && isText(why) && Object.values(letters).every(isText));
+                Number.isInteger(place) && isText(why) && letters.flat().every(isText));
         if (!isText(content.id) || !(isPrediction || isQuiz)) throw new TypeError("no question");
     };
 
