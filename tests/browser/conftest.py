@@ -224,7 +224,8 @@ class Kernel:
         )
         self._socket = zmq.Context.instance().socket(zmq.DEALER)
         self._socket.linger = 0
-        self._socket.connect(f"{about['transport']}://{about['ip']}:{about['shell_port']}")
+        port = "-" if about["transport"] == "ipc" else ":"  # a file's name, or a port
+        self._socket.connect(f"{about['transport']}://{about['ip']}{port}{about['shell_port']}")
 
     def ask(self, expression: str):
         """The value of an expression that gives JSON."""
