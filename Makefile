@@ -85,7 +85,7 @@ site: install
 
 # With the harness of the browser tests. BENCH_FLAGS=--quick only proves that it works.
 bench: install
-	PYTHONPATH=tests/browser $(BIN)/python tests/bench $(BENCH_FLAGS)
+	PYTHONPATH=tests/browser:tests $(BIN)/python tests/bench $(BENCH_FLAGS)
 
 lint: install
 	$(BIN)/ruff check

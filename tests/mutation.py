@@ -79,7 +79,13 @@ def solutions() -> list[Solution]:
     lines = ("N, H, L, d_h = x.shape", "x = x.transpose(1, 2)", "return x.reshape(N, L, H * d_h)")
     found["04", "merge"] = "def merge(x):\n" + "".join(f"    {line}\n" for line in lines)
     return [
-        Solution(exercise, found[place], place[1], check or getattr(exercises, f"check_{exercise}"), runs)
+        Solution(
+            exercise,
+            found[place],
+            place[1],
+            check or getattr(exercises, f"check_{exercise}"),
+            runs,
+        )
         for exercise, place, check, runs in (
             ("one_row", ("01", "solved_row"), None, one_row),
             ("scaled_dot_product_attention", ("01", "solved_attention"), None, attention),
@@ -123,7 +129,8 @@ def one_row(rng):
 def attention(rng):
     batch = [rng.randint(1, 4) for _ in range(rng.randint(0, 2))]
     l_q, l_k, d, d_v = (rng.randint(1, 9) for _ in range(4))
-    q, k, v = torch.randn(*batch, l_q, d), torch.randn(*batch, l_k, d), torch.randn(*batch, l_k, d_v)
+    q, k = torch.randn(*batch, l_q, d), torch.randn(*batch, l_k, d)
+    v = torch.randn(*batch, l_k, d_v)
     return lambda fn: fn(q, k, v)
 
 
@@ -174,8 +181,11 @@ def layer(rng):
     x = torch.randn(n, length, d)
 
     def run(cls):
-        torch.manual_seed(0)
-        return cls(d, h)(x)
+        module = cls(d, h)
+        for name, p in module.named_parameters():  # in whatever order they were made
+            seeded = torch.Generator().manual_seed(sum(map(ord, name)))
+            p.data.normal_(generator=seeded)
+        return module(x)
 
     return run
 

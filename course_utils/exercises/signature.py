@@ -33,7 +33,15 @@ NAMES = {
 OTHERS = {
     *("cache", "kv_cache", "past", "past_kv", "past_key_value", "past_key_values", "layer_past"),
     *("scale", "dropout", "dropout_p", "p", "temperature", "key_padding_mask", "head_mask"),
-    *("position_ids", "positions", "position_embeddings", "freqs", "freqs_cis", "rope", "generator"),
+    *(
+        "position_ids",
+        "positions",
+        "position_embeddings",
+        "freqs",
+        "freqs_cis",
+        "rope",
+        "generator",
+    ),
     *("training", "eps", "dim", "device", "dtype", "d_k", "num_heads", "n_heads", "seed"),
 }
 # Switches that decide whether the weights of each head come back, and how they must stand.
@@ -189,8 +197,10 @@ def as_function(learner: object) -> object:
 
 def uncompiled(learner: object) -> object:
     """Take ``torch.compile`` back, from a function or a module."""
-    learner = getattr(learner, "_torchdynamo_orig_callable", learner)
-    return getattr(learner, "_orig_mod", learner)
+    for behind in ("_orig_mod", "_torchdynamo_orig_callable"):
+        if hasattr(learner, behind):
+            return getattr(learner, behind)
+    return learner
 
 
 def _told(told: dict[str, str], names: list[str]) -> dict[str, str]:

@@ -1,12 +1,12 @@
 """What a learner's code computes on the way, and the first step at which it leaves the reference.
 
-While the code runs, every tensor of numbers that goes into an operation of torch, or comes out of
-one, is kept. A step of the reference counts as reached if all its numbers are among those, in
-whatever shape or order: a loop over heads reaches the same scores as one product. Where the order
-is the point, as for merged heads, one kept tensor must be the step itself.
+While the code runs, every tensor that goes into an operation of torch, or comes out of one, is
+kept. A step of the reference counts as reached if all its numbers are among those, in whatever
+shape or order: a loop over heads reaches the same scores as one product. Where a step only
+rearranges what the step before made, one kept tensor must be the step itself.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,21 +21,20 @@ _AWAY = {  # where numbers leave torch, so that what becomes of them is not seen
 
 
 @dataclass(frozen=True)
-class Step:
+class Passed:
     """A step of the reference on one input.
 
     Attributes:
         name: as in ``CheckFailed.first_difference``.
-        words: what a message calls it, for example "scores".
-        value: what the reference computes there, float64.
-        leads_to: names of the steps that are computed from it.
-        ordered: whether the numbers must also stand in this order, in a tensor of this size.
+        value: what the reference computes there, numbers in float64 or booleans.
+        reads: names of the steps that it is computed from.
+        ordered: whether the numbers must also stand in this order, in one tensor of this size:
+            those steps that only rearrange have no numbers of their own.
     """
 
     name: str
-    words: str
     value: Tensor
-    leads_to: tuple[str, ...] = ()
+    reads: frozenset[str] = frozenset()
     ordered: bool = False
 
 
@@ -62,25 +61,25 @@ class Watch:
             mode.__exit__(*error)
 
     def keep(self, things: Iterable[object]) -> None:
-        """Keep a copy of every tensor of numbers among these, also inside lists and tuples."""
+        """Keep a copy of every tensor of numbers or booleans among these, also inside lists."""
         for x in things:
             if isinstance(x, list | tuple):
                 self.keep(x)
-            elif isinstance(x, Tensor) and x.is_floating_point() and x.layout == torch.strided:
+            elif isinstance(x, Tensor) and x.layout == torch.strided and not x.is_complex():
                 self._count += x.numel()
                 if self._count <= MOST:
-                    self._kept.append(x.detach().to(torch.float64, copy=True))
+                    kind = x.dtype if x.dtype == torch.bool else torch.float64
+                    self._kept.append(x.detach().to(kind, copy=True))
 
-    def reached(self, steps: Sequence[Step]) -> set[str]:
-        """Return the names of the steps whose numbers were all computed."""
-        if not self._kept:
-            return set()
-        numbers = torch.cat([x.flatten() for x in self._kept])
-        numbers = numbers[numbers.isfinite()].unique()  # sorted
+    def reached(self, steps: Sequence[Passed]) -> set[str]:
+        """Return the names of the steps whose values were computed."""
+        numbers = [x.flatten() for x in self._kept if x.dtype != torch.bool]
+        pool = torch.cat(numbers) if numbers else torch.zeros(0, dtype=torch.float64)
+        pool = pool[pool.isfinite()].unique()  # sorted
         return {
             step.name
             for step in steps
-            if (self._has(step.value) if step.ordered else _among(step.value, numbers))
+            if (self._has(step.value) if step.ordered else _among(step.value, pool))
         }
 
     def like(self, value: Tensor) -> list[Tensor]:
@@ -90,39 +89,90 @@ class Watch:
     def _has(self, value: Tensor) -> bool:
         flat = value.flatten()
         return any(
-            x.numel() == flat.numel() and torch.allclose(x.flatten(), flat, rtol=1e-4, atol=1e-5)
+            x.numel() == flat.numel()
+            and x.dtype == flat.dtype
+            and torch.allclose(x.flatten().double(), flat.double(), rtol=1e-4, atol=1e-5)
             for x in self._kept
         )
 
 
-def _among(value: Tensor, numbers: Tensor) -> bool:
-    """Whether every number of a tensor is among sorted numbers, as far as float32 can tell."""
-    wanted = value.flatten()
-    if not len(numbers) or not wanted.isfinite().all():
-        return False
-    right = torch.searchsorted(numbers, wanted).clamp(max=len(numbers) - 1)
-    nearest = torch.minimum(
-        (numbers[right] - wanted).abs(), (numbers[(right - 1).clamp(min=0)] - wanted).abs()
-    )
-    return bool((nearest <= 2e-6 + 2e-5 * wanted.abs()).all())
-
-
-def first_difference(steps: Sequence[Step], reached: set[str]) -> tuple[list[Step], Step | None]:
+def first_difference(
+    steps: Sequence[Passed], reached: set[str]
+) -> tuple[tuple[str, ...], str | None]:
     """Find where the way parts.
 
     A step that was not reached is no difference if something computed from it was: a query that
     is scaled before the product never shows unscaled scores.
 
+    Args:
+        steps: in the order in which the reference computes them.
+        reached: names of those that the learner's code computed as well.
+
     Returns:
-        The steps up to there that were reached, and the first that was not; None if all were.
+        The names of the steps up to there that were reached, and of the first that was not; None
+        if all were.
     """
     good: dict[str, bool] = {}
-    for step in reversed(steps):  # what follows a step is known before the step itself
-        good[step.name] = step.name in reached or any(good.get(n, False) for n in step.leads_to)
-    for place, step in enumerate(steps):
-        if not good[step.name]:
-            return [s for s in steps[:place] if s.name in reached], step
-    return [s for s in steps if s.name in reached], None
+    for step in reversed(steps):  # what is computed from a step is known before the step itself
+        follows = [later.name for later in steps if step.name in later.reads]
+        good[step.name] = step.name in reached or any(good.get(name, False) for name in follows)
+    names = [step.name for step in steps]
+    first = next((name for name in names if not good[name]), None)
+    before = names[: names.index(first)] if first else names
+    return tuple(name for name in before if name in reached), first
+
+
+def passed(
+    names: Sequence[str], values: Mapping[str, object], reads: Mapping[str, frozenset[str]]
+) -> list[Passed]:
+    """Make steps to look for of what the reference computed.
+
+    Args:
+        names: of the steps, in order.
+        values: step to its value. A list of tensors is looked for as a whole; what is no tensor,
+            or holds the same number everywhere, cannot be looked for.
+        reads: step to the names that it was computed from.
+    """
+    steps: list[Passed] = []
+    hidden: dict[str, frozenset[str]] = {}  # what stands behind a step that cannot be looked for
+    for name in names:
+        behind = frozenset().union(*({r} | hidden.get(r, frozenset()) for r in reads[name]))
+        value = _as_tensor(values[name])
+        if value is None:
+            hidden[name] = behind
+            continue
+        boolean = value.dtype == torch.bool
+        before = [s.value for s in steps if s.name in behind]
+        steps.append(
+            Passed(name, value, behind, boolean or any(_rearranged(value, x) for x in before))
+        )
+    return steps
+
+
+def _as_tensor(value: object) -> Tensor | None:
+    if isinstance(value, list | tuple) and value and all(isinstance(x, Tensor) for x in value):
+        value = torch.cat([x.flatten() for x in value])
+    if not isinstance(value, Tensor) or value.numel() < 2 or not torch.isfinite(value).all():
+        return None
+    return None if (value == value.flatten()[0]).all() else value
+
+
+def _rearranged(value: Tensor, other: Tensor) -> bool:
+    if value.numel() != other.numel() or value.dtype != other.dtype:
+        return False
+    return torch.equal(value.flatten().sort().values, other.flatten().sort().values)
+
+
+def _among(value: Tensor, pool: Tensor) -> bool:
+    """Whether every number of a tensor is among sorted numbers, as far as float32 can tell."""
+    wanted = value.flatten().double()
+    if not len(pool):
+        return False
+    right = torch.searchsorted(pool, wanted).clamp(max=len(pool) - 1)
+    nearest = torch.minimum(
+        (pool[right] - wanted).abs(), (pool[(right - 1).clamp(min=0)] - wanted).abs()
+    )
+    return bool((nearest <= 2e-6 + 2e-5 * wanted.abs()).all())
 
 
 class _Keep(TorchDispatchMode):
