@@ -95,7 +95,7 @@ links: install-site
 
 # With the harness of the browser tests. BENCH_FLAGS=--quick only proves that it works.
 bench: install-test install-browser
-	PYTHONPATH=tests/browser $(BIN)/python tests/bench $(BENCH_FLAGS)
+	PYTHONPATH=tests/browser:tests $(BIN)/python tests/bench $(BENCH_FLAGS)
 
 lint: install-test
 	$(BIN)/python -m ruff check

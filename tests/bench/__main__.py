@@ -17,6 +17,7 @@ from pathlib import Path
 import browser
 import kernels
 import layer
+import mutants
 import torch
 from table import Row, as_markdown
 
@@ -25,6 +26,7 @@ HERE = Path(__file__).parent
 PARTS = {
     "layer": layer.measure,
     "finder": layer.measure_finder,
+    "mutants": mutants.measure,
     "slider": browser.measure,
     "lab": browser.measure_first_lesson,
     "start": kernels.measure_start,

@@ -1,0 +1,19 @@
+# exercise = "scaled_dot_product_attention"
+# verdict = "wrong"
+# needs_mask = true
+# mistakes = ["mask-inverted", "blocked-row-even"]
+#
+# Added where True, which is what may be seen.
+# https://github.com/pytorch/pytorch/issues/27968
+
+import math
+
+from torch.nn import functional as F
+
+
+def answer(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores + mask.float() * -1e9
+    weights = F.softmax(scores, dim=-1)
+    return weights @ value, weights

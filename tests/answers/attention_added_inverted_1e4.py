@@ -1,0 +1,16 @@
+# exercise = "scaled_dot_product_attention"
+# verdict = "wrong"
+# needs_mask = true
+# mistakes = ["mask-inverted", "blocked-row-open"]
+
+import math
+
+from torch.nn import functional as F
+
+
+def answer(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores + mask.float() * -10000.0
+    weights = F.softmax(scores, dim=-1)
+    return weights @ value, weights

@@ -1,0 +1,41 @@
+# exercise = "multi_head_attention"
+# verdict = "wrong"
+# mistakes = ["kept-between-calls"]
+#
+# Nobody empties the cache between two texts.
+
+import math
+
+import torch
+from torch import nn
+
+
+class Layer(nn.Module):
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.head_dim = embed_dim // num_heads
+        self.q_proj = nn.Linear(embed_dim, embed_dim)
+        self.k_proj = nn.Linear(embed_dim, embed_dim)
+        self.v_proj = nn.Linear(embed_dim, embed_dim)
+        self.out_proj = nn.Linear(embed_dim, embed_dim)
+        self.cache = None
+
+    def split(self, x):
+        return x.view(x.shape[0], x.shape[1], self.num_heads, self.head_dim).transpose(1, 2)
+
+    def forward(self, x):
+        q = self.split(self.q_proj(x))
+        k = self.split(self.k_proj(x))
+        v = self.split(self.v_proj(x))
+        if self.cache is not None and self.cache[0].shape[0] == len(x):
+            k = torch.cat([self.cache[0], k], dim=2)
+            v = torch.cat([self.cache[1], v], dim=2)
+        self.cache = k.detach(), v.detach()
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.head_dim)
+        weights = scores.softmax(dim=-1)
+        mixed = (weights @ v).transpose(1, 2).reshape(x.shape)
+        return self.out_proj(mixed), weights
+
+
+answer = Layer
