@@ -301,6 +301,19 @@ def test_a_question_may_be_skipped_and_come_back_to():
     assert letters.count("?") == 10
 
 
+def test_a_press_that_comes_late_does_nothing():
+    asked = quiz("pre-test")
+    for button in (asked.back, asked.onward, asked.button):  # nothing is asked yet
+        button.click()
+    asked.start.click()
+    asked.back.click()
+    assert in_sight(asked) == [0]
+    for _ in range(14):
+        asked.onward.click()
+    assert in_sight(asked) == [11]
+    assert not Path("scores.csv").exists()
+
+
 def test_a_test_goes_on_where_it_was_left(monkeypatch):
     asked = quiz("pre-test")
     asked.start.click()

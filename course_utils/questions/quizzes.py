@@ -217,8 +217,8 @@ class SteppedQuiz(Quiz):
         )
         self.onward.add_class("aq-onward")
         self.start.on_click(lambda _button: self._go_to(0))
-        self.back.on_click(lambda _button: self._go_to(self.step - 1))
-        self.onward.on_click(lambda _button: self._go_on())
+        self.back.on_click(lambda _button: self._go(-1))
+        self.onward.on_click(lambda _button: self._go(1))
         invitation = widgets.HTML(as_html(self._entry["invitation"]))
         self._invited = widgets.HBox([invitation, self.start])
         self._ways = widgets.HBox([self.back, self.onward])
@@ -238,12 +238,16 @@ class SteppedQuiz(Quiz):
         self.step = None
 
     def _submit(self) -> None:
-        self._skip_if_open()
-        self.hand_in()
+        if self.step is not None:
+            self._skip_if_open()
+            self.hand_in()
 
-    def _go_on(self) -> None:
-        self._skip_if_open()
-        self._go_to(self.step + 1)
+    def _go(self, steps: int) -> None:
+        # A press on a button may come late, when another question is in sight already, or none.
+        if self.step is not None and self.step + steps in range(len(self.controls)):
+            if steps > 0:
+                self._skip_if_open()
+            self._go_to(self.step + steps)
 
     def _skip_if_open(self) -> None:
         control, known = self.controls[self.step], self._letters[self.step]
@@ -261,10 +265,7 @@ class SteppedQuiz(Quiz):
         done = self.state["answers"] is not None and not asking
         show(self._invited, not asking and not done)
         show(self._intro, self.step == 0)
-        for k, column in enumerate(zip(self.asked, self.controls, self.notes, strict=True)):
-            for part in column:
-                show(part, k == self.step or (done and self._entry["feedback"]))
-            self.controls[k].disabled = done
+        # The buttons first: who sees a question may press them.
         show(self._ways, asking)
         self.back.disabled = self.step == 0
         show(self.onward, asking and self.step < last)
@@ -272,6 +273,10 @@ class SteppedQuiz(Quiz):
         if asking:
             is_open = self.controls[self.step].value is None
             self.onward.description = "Skip" if is_open else "Next"
+        for k, column in enumerate(zip(self.asked, self.controls, self.notes, strict=True)):
+            for part in column:
+                show(part, k == self.step or (done and self._entry["feedback"]))
+            self.controls[k].disabled = done
 
     def _record(self) -> dict:
         return {**super()._record(), "step": self.step}
