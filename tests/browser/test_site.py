@@ -70,8 +70,8 @@ class Reader:
         self.page.goto(path.as_uri())
         if options.get("java_script_enabled", True):  # what is stored takes a moment to unpack
             self.page.wait_for_function(
-                "() => ['.ac-stored', '.ac-explorer'].map((name) => "
-                "document.querySelectorAll(name).length).every((n, _, [all]) => n == all)"
+                "() => [...document.querySelectorAll('.ac-stored')].every((node) => "
+                "node.closest('.aq, .ac-explorer') ?? node.querySelector('.aq, .ac-explorer'))"
             )
 
     def _on_console(self, message) -> None:
@@ -157,7 +157,7 @@ def test_explorers_move_without_a_kernel(chromium, site, path):
 def test_where_nothing_moves_the_stored_picture_is_shown(chromium, site, how):
     scripts = how != "without scripts"
     page = Reader(chromium, site / "04_merging_heads.html", java_script_enabled=scripts).page
-    still = page.locator(".ac-stored-still")
+    still = page.locator("img.ac-stored-still")
     assert "H = 4, head 0" in still.get_attribute("alt")
     if scripts:
         assert not still.is_visible()
