@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the Makefile is not for Windows")
+
 ROOT = Path(__file__).parent.parent
 SAY_WHERE = "import course_utils; print(course_utils.__file__)"
 
