@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the Makefile is not for Windows")
+
 ROOT = Path(__file__).parent.parent
 
 # Says what it is asked for. It makes an environment of itself; a file called "break" breaks it off.

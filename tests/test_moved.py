@@ -1,12 +1,15 @@
 """The course's folder is moved, copied, or has a name that is no ASCII: the environment follows."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the Makefile is not for Windows")
 
 ROOT = Path(__file__).parent.parent
 SAY_WHERE = "import course_utils; print(course_utils.__file__)"
@@ -114,3 +117,37 @@ def test_an_environment_elsewhere(course, tmp_path):
     command = [elsewhere / "bin/python", "-S", "tools/relink.py", elsewhere]
     subprocess.run(command, cwd=moved, check=True)
     assert where([elsewhere / "bin/python", "-c", SAY_WHERE]) == moved
+
+
+@pytest.mark.slow
+def test_a_real_install_is_moved_and_copied(tmp_path):
+    """By pip, but without the packages that the course needs: they would take minutes."""
+    first = tmp_path / "für Anfänger"
+    for folder in ("course_utils", "tools"):
+        shutil.copytree(ROOT / folder, first / folder)
+    for name in ("Makefile", "README.md", "constraints.txt"):
+        shutil.copy(ROOT / name, first)
+    project = (ROOT / "pyproject.toml").read_text()
+    project = re.sub(r"(?ms)^(dependencies|lab) = \[.*?\]$", r"\1 = []", project)
+    (first / "pyproject.toml").write_text(project)
+
+    def make(folder):
+        command = ["make", "install", f"PYTHON={sys.executable}", "VENV=.venv"]
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "MAKE"))}
+        env["LC_ALL"] = "C"
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "pip install" in make(first)
+    assert where(python(first)) == first
+    moved = first.rename(tmp_path / "moved")
+    assert "has moved" in make(moved)
+    copy = shutil.copytree(moved, tmp_path / "copy", symlinks=True)
+    assert "pip install" not in make(copy)
+    for folder in (moved, copy):
+        assert where(python(folder)) == folder
+        pip = subprocess.run(
+            [folder / ".venv/bin/pip", "--version"], capture_output=True, text=True
+        )
+        assert str(folder) in pip.stdout
