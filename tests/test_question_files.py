@@ -1,17 +1,20 @@
 """The questions as they are written: that every entry is well-formed, and the tests parallel."""
 
 import itertools
+import json
 import re
 import tomllib
 from collections import Counter
 from pathlib import Path
 
+import nbformat
 import pytest
 from asking import CHOICE, NUMBER, SHAPE
 
-from course_utils.questions import bank
+from course_utils.questions import bank, predict, quiz
 from course_utils.questions.bank import NOT_SURE, load
 from course_utils.questions.reading import read, same
+from course_utils.questions.stored import MARK, MIMETYPE, unpack
 
 PREDICTIONS, QUIZZES = load()["predictions"], load()["quizzes"]
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
@@ -198,6 +201,24 @@ def test_neither_place_nor_length_gives_the_right_answer_away():
         assert sum(longest) <= 4, name
     both = [[q["choices"].index(q["right"]) for q in QUIZZES[name]["questions"]] for name in TESTS]
     assert sum(a == b for a, b in zip(*both, strict=True)) <= 4  # nobody learns the places
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_what_a_notebook_has_stored_of_its_questions_is_not_stale(path):
+    """It stands in the metadata of an output, which nbval does not compare."""
+    stored = {}
+    for cell in nbformat.read(path, as_version=4).cells:
+        for output in cell.get("outputs", ()):
+            if packed := output.get("metadata", {}).get(MIMETYPE):
+                assert packed.keys() == {"packed"}, "an answer stands in the notebook"
+                assert output.data[MIMETYPE] == MARK
+                content = unpack(packed["packed"])
+                stored[content["id"]] = content
+    asked = re.findall(r'\b(predict|quiz)\(\\"(.+?)\\"\)', path.read_text())
+    wanted = {
+        name: {"predict": predict, "quiz": quiz}[kind](name).content() for kind, name in asked
+    }
+    assert stored == json.loads(json.dumps(wanted)), f"run make execute NOTEBOOKS={path.name}"
 
 
 @pytest.mark.parametrize("file", sorted(bank.FOLDER.glob("*.toml")), ids=lambda file: file.stem)

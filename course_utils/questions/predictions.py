@@ -129,7 +129,8 @@ class Prediction(Asked):
             }
             self._say(f"You said “{checked}”. {self._verdict(meant)}")
 
-    def _content(self) -> dict:
+    def content(self) -> dict:
+        """Id and entry, for the browser."""
         return {"id": self.question_id, **self._entry}
 
     def _can_be(self, answer: object) -> bool:

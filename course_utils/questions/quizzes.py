@@ -167,7 +167,8 @@ class Quiz(Asked):
         if self.state["answers"] not in (None, handed_in):
             self._say(f"{self._result()} {self._note_score(again=True)}")
 
-    def _content(self) -> dict:
+    def content(self) -> dict:
+        """Id and entry, with place and letters of each question, for the browser."""
         # Letters as pairs: JavaScript would put choices that look like numbers into another order.
         parts = zip(self._places, self._letters, self._questions, strict=True)
         questions = [

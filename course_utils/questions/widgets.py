@@ -138,8 +138,8 @@ class Asked(widgets.VBox):
         """Choose nothing, and take back what was said to each answer."""
         raise NotImplementedError
 
-    def _content(self) -> dict:
-        """What JupyterLab needs to ask this without a kernel."""
+    def content(self) -> dict:
+        """What the browser needs to ask this without a kernel, as JSON."""
         raise NotImplementedError
 
     def _say(self, sentence: str) -> None:
@@ -149,7 +149,7 @@ class Asked(widgets.VBox):
     def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
         # The text is the same whether answered or not: nbval compares it, and GitHub shows it.
         data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self), MIMETYPE: MARK}
-        return data, {MIMETYPE: {"packed": pack(self._content())}}
+        return data, {MIMETYPE: {"packed": pack(self.content())}}
 
 
 @cache

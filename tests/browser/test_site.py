@@ -157,12 +157,37 @@ def test_explorers_move_without_a_kernel(chromium, site, path):
 def test_where_nothing_moves_the_stored_picture_is_shown(chromium, site, how):
     scripts = how != "without scripts"
     page = Reader(chromium, site / "04_merging_heads.html", java_script_enabled=scripts).page
-    still = page.locator("img.ac-stored-still")
+    still = page.locator("img.ac-stored-still").last
     assert "H = 4, head 0" in still.get_attribute("alt")
     if scripts:
         assert not still.is_visible()
         page.emulate_media(media="print")
     assert still.is_visible()
+    page.context.close()
+
+
+def test_questions_are_answered_and_kept(chromium, site):
+    reader = Reader(chromium, site / "03_splitting_into_heads.html")
+    page = reader.page
+    question = page.locator(".aq", has_text="What shape comes out of all three steps?")
+    question.locator("input").fill("2, 3, 5, 4")
+    question.get_by_role("button", name="Check").click()
+    question.get_by_text("✓ Right.").wait_for()
+    quiz = page.locator(".aq", has_text="Hand in")
+    for choices in quiz.locator(".aq-choices").all():
+        choices.locator("input").first.check()
+    quiz.get_by_role("button", name="Hand in").click()
+    quiz.get_by_text("of 3 right.").wait_for()
+
+    page.reload()
+    question.get_by_text("You said “2, 3, 5, 4”. ✓ Right.").wait_for()
+    quiz.get_by_text("You had").wait_for()
+    question.get_by_role("button", name="Start over").click()
+    assert question.locator("input").input_value() == ""
+    page.emulate_media(media="print")
+    assert not question.get_by_role("button").first.is_visible()
+    assert not page.locator("p.ac-stored-still").first.is_visible()
+    assert reader.wrong == []
     page.context.close()
 
 
