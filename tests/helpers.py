@@ -11,6 +11,7 @@ from course_utils.attention import MultiHeadAttention
 from course_utils.sliders import (
     Explorer,
     explore_animal,
+    explore_blocks,
     explore_digits,
     explore_head_counts,
     explore_heads,
@@ -136,6 +137,7 @@ MAKERS = {
     "mixture": partial(make_values, explore_mixture),
     "lines": partial(explore_lines, normal(2, 4, 4).softmax(-1)),
     "animal": explore_animal,
+    "blocks": partial(explore_blocks, ["a", "b"], embed_dim=4),
     "masks": make_masks,
     "masks of our layer": partial(make_masks, "ours, while training"),
     "scale": partial(explore_scale, head_dims=(1, 4, 64), num_tokens=3),

@@ -44,7 +44,7 @@ def test_split_explorer():
         assert strip["rows"][1] == ["feature", *map(str, range(12))]
         tints = [cell["class"] for cell in strip["cells"][1][1:]]
         assert tints == [f"ac-h{feature // width % 2}" for feature in range(12)]
-        assert strip["caption"] == f"one token: D = 12, H = {h}, d_h = {width}"
+        assert strip["caption"] == f"the query of one token: D = 12, H = {h}, d_h = {width}"
         assert [row[-1] for row in steps["rows"][1:]] == list(map(str, shapes))
 
         (axes,) = explorer.figure().axes
@@ -88,7 +88,7 @@ def test_several_splits_stand_in_the_stored_picture():
     figure = explorer.still()
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [
-        f"one token: 12 features, {words}"
+        f"the query of one token: 12 features, {words}"
         for words in ("1 head of 12", "2 heads of 6", "3 heads of 4", "6 heads of 2")
     ]
     assert figure.alt.count("12 features in") == 4

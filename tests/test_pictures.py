@@ -19,6 +19,7 @@ from helpers import ODD_TOKENS, every_state, normal
 from matplotlib.colors import to_hex, to_rgb
 from torch.nn import functional as F
 
+from course_utils.attention import merge_heads, split_heads
 from course_utils.data.animal import HEAD, LAYER, load_animal
 from course_utils.heatmaps.colours import HEADS, contrast, head_colour, palette
 from course_utils.heatmaps.texts import display_token, two_decimals
@@ -28,7 +29,14 @@ from course_utils.pictures.plane import values_plane
 from course_utils.pictures.sentence import LEAST_LINE, LEAST_NUMBER, sentence_lines
 from course_utils.pictures.shapes import Area, Box, Dot, Line, Picture, Text, arrow
 from course_utils.pictures.svg import picture_html
-from course_utils.sliders import explore_animal, explore_lines, explore_mixture, explore_query
+from course_utils.sliders import (
+    explore_animal,
+    explore_blocks,
+    explore_lines,
+    explore_mixture,
+    explore_query,
+)
+from course_utils.sliders.blocks import STEPS, WAYS
 from course_utils.sliders.mixture import FACTORS
 
 ROOT = Path(__file__).parent.parent
@@ -206,6 +214,7 @@ PICTURES = {
     "flow of lesson 1": lambda: explore_query(Q, K, V, tokens=TOKENS, chosen=IT),
     "mixture": make_mixture,
     "mixture of lesson 1": lambda: explore_mixture(Q, K, V, tokens=TOKENS, chosen=IT),
+    "blocks": explore_blocks,
 }
 each_picture = pytest.mark.parametrize("make", PICTURES.values(), ids=PICTURES)
 
@@ -229,6 +238,16 @@ def test_a_view_may_be_stored_and_has_one_size(make):
 def test_odd_tokens_are_drawn_not_run(make, first):
     tokens = ODD_TOKENS[first : first + 4]
     explorer = make(tokens=tokens)
+    for _ in every_state(explorer):
+        shown = View(explorer.html).texts
+        assert set(map(display_token, tokens)) <= set(shown)
+    explorer.still().draw_without_rendering()
+
+
+@pytest.mark.parametrize("first", range(0, len(ODD_TOKENS), 3))
+def test_odd_tokens_on_blocks(first):
+    tokens = ODD_TOKENS[first : first + 3]
+    explorer = explore_blocks(tokens, embed_dim=2)
     for _ in every_state(explorer):
         shown = View(explorer.html).texts
         assert set(map(display_token, tokens)) <= set(shown)
@@ -581,6 +600,113 @@ def test_odd_values_are_drawn(values):
             assert -1 <= x <= picture.width + 1
             assert -1 <= y <= picture.height + 1
     assert len(picture.shapes) < 100
+
+
+# --- the split moves ----------------------------------------------------------------------------
+
+LABELS = torch.arange(24.0).view(1, 3, 8)  # (N, L, D): block i is feature i % 8 of token i // 8
+
+
+def go_to(explorer, **stops):
+    for name, value in stops.items():
+        explorer.controls[name].value = value
+    return explorer.state
+
+
+@pytest.mark.parametrize("num_heads", [1, 2, 4, 8])
+def test_blocks_stand_where_torch_puts_the_numbers(num_heads):
+    q, heads = LABELS[0], split_heads(LABELS, num_heads)  # (L, D), (1, H, L, d_h)
+    length, head_dim = 3, 8 // num_heads
+    after = {
+        "right": heads[0],
+        "view only": q.view(num_heads, length, head_dim),
+        "interleaved": q.view(length, head_dim, num_heads).permute(2, 0, 1),
+        "transpose too early": q.T.reshape(num_heads, length, head_dim),
+    }
+    explorer = explore_blocks()
+    for way, wanted in after.items():
+        for step in ("transpose", "attend"):
+            state = go_to(explorer, num_heads=num_heads, way=way, step=step)
+            assert state["cards"] == wanted.tolist()
+            assert state["shape"] == f"(H, L, d_h) = {tuple(wanted.shape)}"
+            rows = torch.arange(3)[:, None].expand(wanted.shape)
+            away = wanted[wanted // 8 != rows].int().tolist()
+            assert state["strangers"] == away
+        state = go_to(explorer, step="merge")
+        assert state["cards"] == merge_heads(wanted[None]).tolist()
+        is_right = torch.equal(wanted, heads[0])
+        assert state["fact"].startswith("✓ " if is_right else "✗ ")
+    state = go_to(explorer, way="right", step="view")
+    assert state["cards"] == q.view(length, num_heads, head_dim).tolist()
+
+
+def test_every_step_of_every_way_holds_every_number_once():
+    for state in every_state(explore_blocks()):
+        blocks = [block for card in state["cards"] for row in card for block in row]
+        assert sorted(blocks) == list(range(24))
+
+
+def boxes_of(picture):
+    """Texts of the blocks, above and below, with their boxes."""
+    texts = [
+        t for t in of_kind(picture.shapes, Text) if re.fullmatch(r"(the|cat|sat)′? \d", t.text)
+    ]
+    places = {(box.x, box.y): box for box in of_kind(picture.shapes, Box) if box.radius == 5}
+    assert len(texts) == 48
+    found = [(text, places[text.x - 24.5, text.y - 16.5]) for text in texts]
+    return found[:24], found[24:]
+
+
+def test_blocks_keep_colour_and_label_and_slide_from_where_they_were():
+    explorer = explore_blocks()
+    for state in every_state(explorer):
+        head_dim = 8 // state["num_heads"]
+        picture = explorer._view.__self__.picture(state)
+        above, below = boxes_of(picture)
+        was = {text.text.replace("′", ""): box for text, box in above}
+        for text, box in below:
+            feature = int(text.text[-1])
+            if state["step"] != "W_O":
+                assert box.outline == head_colour(feature // head_dim) or box.dash
+            before = was[text.text.replace("′", "")]
+            assert text.shift == box.shift
+            if state["step"] != "W_O":
+                assert (box.x + box.shift[0], box.y + box.shift[1]) == (before.x, before.y)
+        dashed = sum(bool(box.dash) for box in of_kind(picture.shapes, Box))
+        assert dashed >= len(state["strangers"])
+        assert (dashed == 0) == (state["strangers"] == []) or state["step"] == "W_O"
+
+
+def test_only_interleaved_heads_keep_every_token_whole():
+    explorer = explore_blocks()
+    strangers = {
+        way: len(go_to(explorer, num_heads=2, step="transpose", way=way)["strangers"])
+        for way in WAYS
+    }
+    assert [bool(n) for n in strangers.values()] == [False, True, False, True]
+    assert strangers["view only"] == 16
+    assert "16 of 24 numbers" in explorer_fact(explorer, way="view only")
+    assert tuple(explorer.controls["step"].options) == tuple((step, step) for step in STEPS)
+
+
+def explorer_fact(explorer, **stops):
+    return go_to(explorer, **stops)["fact"]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: explore_blocks(["a"] * 4), "tokens must be 1 to 3, to be drawn; got 4"),
+        (lambda: explore_blocks([]), "tokens must be 1 to 3, to be drawn; got 0"),
+        (lambda: explore_blocks("abc"), "tokens must be a list of strings"),
+        (lambda: explore_blocks(3), "tokens must be a list of strings"),
+        (lambda: explore_blocks(embed_dim=9), "embed_dim must be at most 8, to be drawn; got 9"),
+        (lambda: explore_blocks(num_heads=3), "embed_dim=8 cannot be split into num_heads=3"),
+    ],
+)
+def test_wrong_blocks(call, said):
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+        call()
 
 
 # --- on paper -----------------------------------------------------------------------------------

@@ -62,10 +62,8 @@ def _draw_split(axes: Axes, embed_dim: int, num_heads: int) -> None:
         if num_heads <= 32:
             axes.text(left + head_dim / 2, -0.3, name, ha="center", va="top", fontsize=9)
     axes.set(xlim=(-0.2, embed_dim + 0.2), ylim=(-0.9, 1.1))
-    axes.set_title(
-        f"one token: {count_of(embed_dim, 'feature')}, {count_of(num_heads, 'head')} of {head_dim}",
-        fontsize=10,
-    )
+    features, heads = count_of(embed_dim, "feature"), count_of(num_heads, "head")
+    axes.set_title(f"the query of one token: {features}, {heads} of {head_dim}", fontsize=10)
     axes.axis("off")
 
 

@@ -4,8 +4,9 @@ A picture is a list of shapes on a sheet of so many pixels. ``svg.py`` turns it 
 explorer and ``figures.py`` paints it with matplotlib, so that both have the same geometry.
 
 Colours are names of ``course_utils.heatmaps.colours.palette``. A shape with a ``title`` shows it
-when the pointer rests on it. A ``motion`` says how the shape comes in when its view is new: one of
-``MOTIONS``, and ``wait`` how many tenths of a second after the first; on paper nothing moves.
+when the pointer rests on it. A ``motion`` says how the shape comes in when its view is new, one of
+``MOTIONS``, and ``wait`` how many tenths of a second after the first. A shape that slides comes
+from ``shift``, pixels to the right and down of where it stands. On paper nothing moves.
 """
 
 import math
@@ -16,7 +17,8 @@ from course_utils.heatmaps.figure import drawable, inches_of
 
 Point = tuple[float, float]
 TEXT_SIZE = 13  # pixels, unless a text says otherwise
-MOTIONS = ("draw", "grow", "fade")  # from its first point on, from the left, out of nothing
+# From its first point on, from the left, out of nothing, from another place.
+MOTIONS = ("draw", "grow", "fade", "slide")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,7 @@ class Box:
     dash: tuple[float, ...] = ()
     radius: float = 0
     title: str = ""
+    shift: Point = (0, 0)
     motion: str = ""
     wait: int = 0
 
@@ -89,6 +92,7 @@ class Text:
     size: float = TEXT_SIZE
     anchor: str = "middle"
     bold: bool = False
+    shift: Point = (0, 0)
     motion: str = ""
     wait: int = 0
 

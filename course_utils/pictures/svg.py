@@ -70,6 +70,7 @@ def _svg(shape: Shape) -> str:
     if isinstance(shape, Text):
         return _text(shape, classes)
     tag, attributes = _outline(shape, classes)
+    attributes |= _shift(shape)
     if classes:
         attributes["class"] = " ".join(classes)
     opacity = getattr(shape, "opacity", 1)
@@ -112,6 +113,13 @@ def _outline(shape: Shape, classes: list[str]) -> tuple[str, dict[str, str]]:
     return "rect", {name: _short(number) for name, number in place.items()}
 
 
+def _shift(shape: Shape) -> dict[str, str]:
+    """From where a shape slides, as properties that the style sheet reads."""
+    if shape.motion != "slide":
+        return {}
+    return {"style": ";".join(f"--d{c}:{n:.0f}px" for c, n in zip("xy", shape.shift, strict=True))}
+
+
 def _text(shape: Text, classes: list[str]) -> str:
     attributes = f' x="{_short(shape.x)}" y="{_short(shape.y)}"'
     if shape.colour != "ink":
@@ -124,6 +132,7 @@ def _text(shape: Text, classes: list[str]) -> str:
         attributes += f' font-size="{_short(shape.size)}"'
     if shape.anchor != "middle":
         attributes += f' text-anchor="{shape.anchor}"'
+    attributes += "".join(f' {name}="{value}"' for name, value in _shift(shape).items())
     return f"<text{attributes}>{escape(shape.text)}</text>"
 
 

@@ -117,7 +117,7 @@ def _strip(features: list[list[int]], caption: str) -> str:
         for feature in own
     )
     return (
-        f'<table class="ac ac-map ac-strip"><caption>one token: {caption}</caption>'
+        f'<table class="ac ac-map ac-strip"><caption>the query of one token: {caption}</caption>'
         f'<thead><tr><th scope="row">head</th>{heads}</tr></thead>'
         f'<tbody><tr><th scope="row">feature</th>{cells}</tr></tbody></table>'
     )

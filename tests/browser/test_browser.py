@@ -94,6 +94,52 @@ def test_every_control_shows_what_the_kernel_holds(lesson):
         eventually(lesson, lambda: broken_outputs(lesson))
 
 
+def test_pictures_fit_the_screen_and_nothing_below_them_moves(lesson):
+    """At 1280 × 800 with the file browser open, at every stop of every control."""
+    lesson.run_all()
+    page = lesson.tab.page
+    assert page.viewport_size == {"width": 1280, "height": 800}
+    for explorer in lesson.explorers():
+        output = lesson.output(explorer)
+        if not output.locator(".ac-pic").count():
+            continue
+        sizes = set()
+        for switch in [None, *output.locator("input[type=checkbox]").all()]:
+            if switch:
+                switch.check()
+            handle = output.locator(".noUi-handle").first
+            handle.focus()
+            page.keyboard.press("Home")
+            for _ in range(int(float(handle.get_attribute("aria-valuemax"))) + 1):
+                # The picture of the next stop is there, and how its shapes come in is over.
+                page.wait_for_timeout(100)
+                box = output.bounding_box()
+                sizes.add((box["width"], box["height"]))
+                scrolled = "(e) => [...e.querySelectorAll('*')].some((part) => part.scrollTop)"
+                assert not output.evaluate(scrolled)
+                page.keyboard.press("ArrowRight")
+        assert len(sizes) == 1, sizes
+        assert sizes.pop()[1] <= 640
+        overflow = """(e) => [...e.querySelectorAll(".ac-pic")]
+            .filter((part) => part.scrollWidth > part.clientWidth + 1).length"""
+        assert output.evaluate(overflow) == 0
+
+
+def test_the_first_picture_is_near_the_top(lesson):
+    """In lesson 1 it and its slider stand within the first screen and a half."""
+    if not lesson.name.startswith("notebooks/01"):
+        return
+    lesson.run_all()
+    first, *_ = lesson.explorers()
+    page = lesson.tab.page
+    page.locator(".jp-WindowedPanel-outer").first.evaluate("(e) => { e.scrollTop = 0; }")
+    page.wait_for_timeout(500)
+    panel = page.locator(".jp-WindowedPanel-outer").first.bounding_box()
+    cell = page.locator(f".jp-Notebook-cell[data-windowed-list-index='{first.cell}']")
+    box = cell.bounding_box()
+    assert box["y"] + box["height"] - panel["y"] <= 1.5 * panel["height"]
+
+
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_no_output_puts_up_a_serious_barrier(lesson, theme):
     lesson.run_all()
@@ -341,6 +387,8 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
             ("strip", strip),
             ("plain", [[None, shape] for shape in state["shapes"].values()]),
         ]
+    if "cards" in state:  # explore_blocks, whose cells say "cat 3"
+        return [("plain", [[None] * len(row) for row in card]) for card in state["cards"]]
     if "factor" in state:  # explore_mixture
         rows = zip(state["scores"], state["weights"], state["shares"], strict=True)
         total = [None, sum(state["weights"]), state["output"]]
