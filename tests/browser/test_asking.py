@@ -109,6 +109,9 @@ def test_answers_are_there_after_shift_enter(chromium, lab):
     cell = asked.cell(SCORE)
     cell.get_by_role("button", name="Start over").click()
     asked.page.wait_for_function("!document.querySelector('.jp-mod-active :checked')")
+    asked.page.wait_for_function("document.activeElement.matches('.aq input')")
+    asked.keyboard.press("Shift+Enter")
+    asked.page.wait_for_function("document.activeElement.matches('.jp-Notebook-cell')")
     assert asked.cell(SCORE).locator("[role=status]").inner_text() == ""
 
 

@@ -23,12 +23,15 @@
         const seen = (selector) => [...asked.querySelectorAll(selector)].filter(isSeen);
         const box = ".widget-radio-box";
         const [before] = seen(box), deadline = Date.now() + 2000;
-        let lost = 0;  // for how many frames nothing has had the focus; widgets change one by one
+        // For how many frames nothing has the focus. Where one question takes the place of another,
+        // widgets change one by one.
+        let lost = 0;
+        const patience = asked.matches(".aq-steps") ? 20 : 2;
         const look = () => {
             const inputs = seen("input:enabled");
             const isNew = inputs.length && seen(box)[0] !== before;
             lost = document.activeElement == document.body ? lost + 1 : 0;
-            const isThere = isNew || lost > 20;
+            const isThere = isNew || lost > patience;
             if (isThere)
                 (inputs.find((input) => input.checked) ?? inputs[0] ?? seen("button")[0])?.focus();
             if (isThere || Date.now() > deadline) moving.delete(asked);
