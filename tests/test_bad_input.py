@@ -44,8 +44,10 @@ from course_utils.questions.quizzes import SteppedQuiz
 from course_utils.questions.reading import read_number, read_shape
 from course_utils.sliders import (
     Explorer,
+    explore_blocks,
     explore_head_counts,
     explore_heads,
+    explore_layer,
     explore_lines,
     explore_masks,
     explore_mixture,
@@ -281,6 +283,17 @@ def lines_show(explorer, weights, query_tokens, key_tokens, query, blocked):
     looked_at(explorer)
 
 
+def blocks_show(explorer, tokens, embed_dim, num_heads):
+    looked_at(explorer)
+    blocks = [block for card in explorer.state["cards"] for row in card for block in row]
+    assert sorted(blocks) == list(range(len(tokens) * embed_dim))
+
+
+def layer_shows(explorer, embed_dim, seq_len, num_heads):
+    assert explorer.state["shapes"]["weights"] == [num_heads, seq_len, seq_len]
+    looked_at(explorer)
+
+
 def scale_shows(explorer, head_dims, num_tokens, seed):
     looked_at(explorer)
     sums = torch.tensor(explorer.state["weights"]).sum(-1)
@@ -375,6 +388,8 @@ CALLS = {
         },
         lines_show,
     ),
+    explore_blocks: ({"tokens": FRUITS[:3], "embed_dim": 6, "num_heads": 2}, blocks_show),
+    explore_layer: ({"embed_dim": 6, "seq_len": 3, "num_heads": 2}, layer_shows),
     explore_scale: ({"head_dims": (1, 4), "num_tokens": 3, "seed": 0}, scale_shows),
     explore_split: (
         {"embed_dim": 12, "batch_size": 2, "seq_len": 3, "num_heads": 4},

@@ -19,12 +19,13 @@ from helpers import ODD_TOKENS, every_state, normal
 from matplotlib.colors import to_hex, to_rgb
 from torch.nn import functional as F
 
-from course_utils.attention import merge_heads, split_heads
+from course_utils.attention import MultiHeadAttention, merge_heads, split_heads
 from course_utils.data.animal import HEAD, LAYER, load_animal
 from course_utils.heatmaps.colours import HEADS, contrast, head_colour, palette
 from course_utils.heatmaps.texts import display_token, two_decimals
 from course_utils.pictures.figures import paint_pictures
 from course_utils.pictures.flow import head_flow
+from course_utils.pictures.layer import layer_picture
 from course_utils.pictures.plane import values_plane
 from course_utils.pictures.sentence import LEAST_LINE, LEAST_NUMBER, sentence_lines
 from course_utils.pictures.shapes import Area, Box, Dot, Line, Picture, Text, arrow
@@ -32,6 +33,7 @@ from course_utils.pictures.svg import picture_html
 from course_utils.sliders import (
     explore_animal,
     explore_blocks,
+    explore_layer,
     explore_lines,
     explore_mixture,
     explore_query,
@@ -42,7 +44,7 @@ from course_utils.sliders.mixture import FACTORS
 ROOT = Path(__file__).parent.parent
 THEMES = ("light", "dark")
 PAGE_WIDTH = 848  # pixels of an output at 1280 × 800, with the file browser open
-MAX_VIEW = 20_000  # characters; all stops of an explorer are stored with a notebook
+MAX_VIEW = 28_000  # characters; all stops of an explorer are stored with a notebook
 
 TOKENS = ["the", "cat", "sat", "because", "it", "slept"]
 IT = TOKENS.index("it")
@@ -215,6 +217,7 @@ PICTURES = {
     "mixture": make_mixture,
     "mixture of lesson 1": lambda: explore_mixture(Q, K, V, tokens=TOKENS, chosen=IT),
     "blocks": explore_blocks,
+    "layer": explore_layer,
 }
 each_picture = pytest.mark.parametrize("make", PICTURES.values(), ids=PICTURES)
 
@@ -705,6 +708,65 @@ def explorer_fact(explorer, **stops):
     ],
 )
 def test_wrong_blocks(call, said):
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+        call()
+
+
+# --- the layer to scale -------------------------------------------------------------------------
+
+
+def test_shapes_of_the_layer_are_torchs():
+    for state in every_state(explore_layer(12, seq_len=5)):
+        h = state["num_heads"]
+        layer, x = MultiHeadAttention(12, h), torch.zeros(1, 5, 12)
+        output, weights = layer(x)
+        shapes = {name: tuple(shape) for name, shape in state["shapes"].items()}
+        assert shapes["X"] == tuple(x.shape[1:])
+        for name in "QKV":
+            assert shapes[f"{name}, in heads"] == tuple(split_heads(layer.q_proj(x), h).shape[1:])
+        assert shapes["weights"] == tuple(weights.shape[1:])
+        assert shapes["W_O"] == tuple(layer.out_proj.weight.shape)
+        assert shapes["weights · V, merged"] == shapes["output"] == tuple(output.shape[1:])
+        assert state["stored_weights"] == weights.numel()
+        assert state["head_dim"] == 12 // h
+
+
+@pytest.mark.parametrize("h", [1, 2, 4, 8, 16])
+def test_boxes_of_the_layer_are_to_scale(h):
+    picture = layer_picture(16, 6, h)
+    sizes = {}
+    for box in of_kind(picture.shapes, Box):
+        if box.outline:
+            sizes.setdefault((box.width, box.height), []).append(box.outline)
+    feature, token = 11, 8
+    of_head = (16 // h * feature, 6 * token)
+    block = (16 * feature, 16 // h * feature)
+    heads = [head_colour(head) for head in range(h)]
+    assert sizes.pop((6 * token, 6 * token)) == heads  # one map per head
+    assert sizes.pop(block) == heads  # the rows of W_O
+    whole = sizes.pop((16 * feature, 6 * token))
+    # Q, K, V and what is merged: with one head these are whole tensors, as X and the output are.
+    assert (whole + sizes.pop(of_head, [])).count("line") == 2
+    assert sorted({*whole} - {"line"}) == (["h0"] if h == 1 else [])
+    assert sizes == {}
+    ways = [line for line in of_kind(picture.shapes, Line) if line.curved]
+    assert [line.colour for line in ways] == [colour for colour in heads for _ in range(4)]
+    for box in of_kind(picture.shapes, Box):
+        assert box.x >= 0
+        assert box.x + box.width <= picture.width
+        assert box.y + box.height <= picture.height
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: explore_layer(17), "embed_dim must be at most 16, to be drawn; got 17"),
+        (lambda: explore_layer(seq_len=7), "seq_len must be at most 6, to be drawn; got 7"),
+        (lambda: explore_layer(8, num_heads=3), "embed_dim=8 cannot be split into num_heads=3"),
+        (lambda: explore_layer(0), "embed_dim must be a whole number of at least 1"),
+    ],
+)
+def test_wrong_layers(call, said):
     with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
         call()
 

@@ -94,5 +94,6 @@ def _paint(axes: Axes, shape: Shape, order: int, points: float) -> None:
             corner, size = (shape.x, shape.y), (shape.width, shape.height)
             patch = FancyBboxPatch(corner, *size, boxstyle=style, **look)
     if getattr(shape, "dash", ()):
-        patch.set_linestyle((0, [length * points for length in shape.dash]))
+        # matplotlib multiplies dashes by the width of their line.
+        patch.set_linestyle((0, [n * points / patch.get_linewidth() for n in shape.dash]))
     axes.add_patch(patch)

@@ -14,6 +14,7 @@ from course_utils.sliders.scale import explore_scale
 from course_utils.sliders.sentence import explore_sentence
 from course_utils.sliders.split import explore_split
 from course_utils.sliders.views import Views
+from course_utils.sliders.whole_layer import explore_layer
 
 __all__ = [
     "Explorer",
@@ -23,6 +24,7 @@ __all__ = [
     "explore_digits",
     "explore_head_counts",
     "explore_heads",
+    "explore_layer",
     "explore_lines",
     "explore_masks",
     "explore_mixture",

@@ -69,9 +69,15 @@ def explore_mixture(
     require_position("chosen", chosen, len(query))
     scores = query.detach()[chosen] @ key.detach().T / math.sqrt(query.shape[1])  # (key,)
     require_finite("query times key", scores * max(FACTORS))  # the product may overflow
+    value = value.detach().clone()
+    factors = torch.linspace(0, max(FACTORS), WALK_STEPS, dtype=scores.dtype)
+    outputs = torch.softmax(factors[:, None] * scores, dim=-1) @ value  # (step, 2)
     shown = _Mixture(
         scores=scores,
-        value=value.detach().clone(),
+        value=value,
+        # The same at every factor; by the weights it would change where all are equal.
+        order=scores.argsort(descending=True, stable=True).tolist(),
+        walk=outputs.tolist(),
         name=names_or_numbers(tokens, len(query))[chosen],
         key_tokens=names_or_numbers(tokens, len(key)),
     )
@@ -92,6 +98,8 @@ class _Mixture:
 
     scores: Tensor  # (L_k,), scaled
     value: Tensor  # (L_k, 2)
+    order: list[int]  # of the shares, the largest first
+    walk: list[list[float]]  # (step, 2), the outputs for factors from 0 on
     name: str  # of the query
     key_tokens: list[str]
 
@@ -107,16 +115,13 @@ class _Mixture:
         }
 
     def picture(self, state: dict, **size) -> Picture:
-        factors = torch.linspace(0, max(FACTORS), WALK_STEPS, dtype=self.scores.dtype)
-        outputs = torch.softmax(factors[:, None] * self.scores, dim=-1) @ self.value  # (step, 2)
         return values_plane(
             self.key_tokens,
             state["values"],
             state["weights"],
             name=self.name,
-            # The same at every factor; by the weights it would change where all are equal.
-            order=self.scores.argsort(descending=True, stable=True).tolist(),
-            walk=outputs.tolist(),
+            order=self.order,
+            walk=self.walk,
             **size,
         )
 

@@ -381,6 +381,8 @@ def compare(shown: dict, held: dict) -> str | None:
 
 def tables_of(state: dict) -> list[tuple[str, list[list]]]:
     """Kind and numbers of each table that shows a state; None where no number is held."""
+    if "W_O" in state.get("shapes", ()):  # explore_layer
+        return [("plain", [[shape] for shape in state["shapes"].values()])]
     if "features" in state:  # explore_split
         strip = [[feature for own in state["features"] for feature in own]]
         return [
