@@ -8,11 +8,8 @@ import sys
 from pathlib import Path
 
 import nbformat
-from nbconvert.preprocessors import (
-    CellExecutionError,
-    ClearMetadataPreprocessor,
-    ExecutePreprocessor,
-)
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 
 from course_utils.files import replace
 from course_utils.jupyter.saving import tidy
@@ -26,14 +23,17 @@ def execute(path: Path) -> None:
         OSError: it cannot be written; likewise.
     """
     notebook = nbformat.read(path, as_version=4)
-    resources = {"metadata": {"path": path.parent}}
-    run = ExecutePreprocessor(timeout=None, record_timing=False, store_widget_state=False)
-    run.preprocess(notebook, resources)
-    ClearMetadataPreprocessor(
-        enabled=True, clear_cell_metadata=False, preserve_nb_metadata_mask={"kernelspec"}
-    ).preprocess(notebook, resources)
+    NotebookClient(
+        notebook,
+        timeout=None,
+        resources={"metadata": {"path": path.parent}},
+        record_timing=False,
+        store_widget_state=False,
+        extra_arguments=["--IPKernelApp.log_level=40"],  # errors only
+    ).execute()
     # Without a language JupyterLab would write one as it opens the notebook: "unsaved" at once.
-    notebook.metadata["language_info"] = {"name": "python"}
+    kept = {name: notebook.metadata[name] for name in ("kernelspec",) if name in notebook.metadata}
+    notebook.metadata = nbformat.from_dict({**kept, "language_info": {"name": "python"}})
     tidy(notebook)
     replace(path, (nbformat.writes(notebook) + "\n").encode())
 

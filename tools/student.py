@@ -10,15 +10,14 @@ import tempfile
 from pathlib import Path
 
 import nbformat
-from nbconvert.preprocessors import TagRemovePreprocessor
 
 from course_utils.jupyter.copies import clear_all_but_ours
 
 
 def without_solutions(path: Path) -> str:
     """A lesson as learners get it."""
-    solutions = TagRemovePreprocessor(enabled=True, remove_cell_tags={"solution"})
-    notebook, _ = solutions.preprocess(nbformat.read(path, as_version=4), {})
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells = [c for c in notebook.cells if "solution" not in c.metadata.get("tags", ())]
     clear_all_but_ours(notebook)
     return nbformat.writes(notebook) + "\n"
 

@@ -20,7 +20,7 @@ WIDTHS = {"phone": 390, "laptop": 1280, "print": 794}  # pixels; a sheet of A4 h
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("a site")  # a path with a space
     run = subprocess.run(
-        ["make", "-o", "install", "site", f"SITE={folder}", f"VENV={sys.prefix}"],
+        ["make", "-o", "install-site", "site", f"SITE={folder}", f"VENV={sys.prefix}"],
         cwd=ROOT,
         capture_output=True,
         text=True,
