@@ -194,6 +194,8 @@ class Tab:
             self._complaints.append(f"console {message.type}: {message.text}")
 
     def _on_failed(self, request) -> None:
+        if request.failure == "net::ERR_ABORTED":  # the page called it off, as F5 does
+            return
         self._complaints.append(f"{request.method} {request.url}: {request.failure}")
 
     def _on_response(self, response) -> None:

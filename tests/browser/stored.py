@@ -5,6 +5,7 @@ from html import unescape
 
 import nbformat
 from conftest import Explorer
+from playwright.sync_api import expect
 
 from course_utils.sliders.stops import MIMETYPE, unpack
 
@@ -17,6 +18,10 @@ def stored_views(notebook: nbformat.NotebookNode, explorer: Explorer) -> dict:
 def numbers_of(html: str) -> list[str]:
     """All numbers that a view shows as text."""
     return re.findall(r"\d+(?:[.,]\d+)*", unescape(re.sub(r"<[^>]*>", " ", html)))
+
+
+def attributes_of(html: str, name: str) -> list[str]:
+    return list(map(unescape, re.findall(rf'\b{name}="([^"]*)"', html)))
 
 
 class Stored:
@@ -60,10 +65,9 @@ class Stored:
         """What is shown is the view of this stop: its numbers, texts, titles and classes."""
         html = self.views["views"][",".join(map(str, self.stop().values()))]
         view = self.node.locator(".ac-explorer-view")
-        shown = view.inner_text().strip() and view.inner_html()
-        assert numbers_of(shown) == numbers_of(html)
+        expect(view).not_to_have_text(
+            "", timeout=20_000
+        )  # JupyterLab draws a cell when it comes into sight
+        assert numbers_of(view.inner_html()) == numbers_of(html)
         for name in ("title", "class"):
-            pattern = rf'\b{name}="([^"]*)"'
-            assert list(map(unescape, re.findall(pattern, shown))) == list(
-                map(unescape, re.findall(pattern, html))
-            ), name
+            assert attributes_of(view.inner_html(), name) == attributes_of(html, name), name
