@@ -23,6 +23,10 @@ from course_utils.sliders.tables import html_table, side_by_side, weight_bar
 Models = Mapping[int, Callable[[Tensor], tuple[Tensor, Tensor]]]
 
 
+PROBABILITIES, DIGIT = 280, 190  # the height of that table, and of a digit, in pixels
+BESIDE = 4  # digits that stand beside the probabilities; others are below
+
+
 def explore_digits(
     models: Models,
     images: Tensor,
@@ -153,6 +157,7 @@ class _Digits:
                     zip(state["weights"], state["cls_weights"], strict=True)
                 )
             ),
+            height=PROBABILITIES + DIGIT * (max(self.answers) > BESIDE),
         )
 
     def draw(self, state: dict) -> CourseFigure:

@@ -22,7 +22,13 @@ from course_utils.heatmaps.figure import CourseFigure
 from course_utils.heatmaps.texts import two_decimals, visible_token
 from course_utils.sliders.controls import make_slider
 from course_utils.sliders.explorer import Explorer
-from course_utils.sliders.tables import facts_table, heat_tables, html_table, side_by_side
+from course_utils.sliders.tables import (
+    facts_table,
+    heat_tables,
+    html_table,
+    maps_height,
+    side_by_side,
+)
 
 _Measured = dict[str, dict[int, np.ndarray]]  # by task and head count
 
@@ -176,9 +182,17 @@ class _HeadCounts:
                     self.names[task],
                     [f"{visible_token(task)}, seed {state['seed']}: where each head looks"],
                     corner="head ↓ key →",
+                    upright=True,
                 )
-            )
+            ),
+            height=self.height,
         )
+
+    @property
+    def height(self) -> int:
+        """Of the maps at the largest head count, so that the view is as high at all others."""
+        most = [f"head {head}" for head in range(max(self.counts))]
+        return max(maps_height(1, most, keys, upright=True) for keys in self.names.values())
 
     def facts(self, state: dict) -> list[list[str]]:
         num_heads, head_dim = state["num_heads"], state["head_dim"]

@@ -23,7 +23,7 @@ from course_utils.sliders.controls import head_count_slider, make_slider, make_s
 from course_utils.sliders.explorer import Explorer
 from course_utils.sliders.layer import head_titles, own_copy
 from course_utils.sliders.stills import head_counts_of_still, maps_side_by_side
-from course_utils.sliders.tables import facts_table, heat_tables, side_by_side
+from course_utils.sliders.tables import facts_table, heat_tables, maps_height, side_by_side
 
 
 def explore_heads(
@@ -97,6 +97,8 @@ class _Heads:
         self.layer, self.x, self.tokens = layer, x, tokens
         self.dropout, self.seed = dropout, seed
         self.parameters = sum(p.numel() for p in layer.parameters())
+        highest = max(maps_height(h, tokens, tokens) for h in divisors(x.shape[-1]))
+        self.height = highest + 90  # the facts are above
         self.cut_into = lru_cache(self._cut_into)  # a move back needs no new layer
 
     def _cut_into(self, num_heads: int) -> MultiHeadAttention:
@@ -156,8 +158,9 @@ class _Heads:
             ["rows sum to", f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"],
         ]
         return side_by_side(
-            facts_table("the whole layer", facts),
+            facts_table("the whole layer", facts, strip=True),
             *heat_tables(state["weights"], self.tokens, self.tokens, self.titles(state)),
+            height=self.height,
         )
 
     def draw(self, state: dict) -> CourseFigure:
