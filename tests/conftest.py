@@ -8,6 +8,9 @@ from hypothesis import settings
 # Two workers and their kernels would only fight for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Lessons that are run neither read nor change what somebody has answered in them.
+os.environ["COURSE_ANSWERS"] = os.devnull
+
 IS_CI = bool(os.environ.get("CI"))
 
 settings.register_profile("course", max_examples=100 if IS_CI else 10)
@@ -25,4 +28,5 @@ def pytest_collection_modifyitems(items):
 def folder(tmp_path, monkeypatch):
     """A fresh folder to work in, where nobody has answered or handed in anything yet."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COURSE_ANSWERS", raising=False)
     return tmp_path

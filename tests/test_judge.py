@@ -16,8 +16,10 @@ from course_utils import attention as ours
 from course_utils.exercises import (
     check_merge_heads,
     check_multi_head_attention,
+    check_repair,
     check_scaled_dot_product_attention,
     check_split_heads,
+    from_lines,
 )
 
 
@@ -34,6 +36,27 @@ def test_one_line_is_printed(capsys):
         "(one head and many, L_q ≠ L_k, with and without a mask)",
         "✓ multi_head_attention: right on 8 inputs "
         "(self- and cross-attention, with and without a mask, in train and eval mode)",
+    ]
+
+
+def test_a_verdict_on_the_lessons_solution_says_whose_it_is(capsys):
+    def solved_split_heads(x, num_heads):
+        return split_by_reshape(x, num_heads)
+
+    class SolvedAttention(ours.MultiHeadAttention):
+        pass
+
+    in_order = from_lines("solved_merge_heads(x)", {"A": "return merged(x)"}, "A")
+    in_order.__globals__["merged"] = ours.merge_heads
+    assert check_split_heads(solved_split_heads)
+    assert check_multi_head_attention(SolvedAttention)
+    assert check_merge_heads(in_order)
+    assert check_repair(2, SolvedAttention)
+    assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "✓ split_heads, the lesson's solution",
+        "✓ multi_head_attention, the lesson's solution",
+        "✓ merge_heads, the lesson's solution",
+        "✓ layer 2, the lesson's solution",
     ]
 
 

@@ -1,11 +1,14 @@
 """That nothing a learner answers is lost: to a run, a restart, another kernel or a full disk."""
 
 import csv
+import importlib
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 from asking import said, text_of
 
@@ -13,6 +16,8 @@ from course_utils import files
 from course_utils.questions import answers, predict, quiz
 from course_utils.questions.bank import letters_of, quiz_entry
 from course_utils.questions.quizzes import Quiz
+
+ROOT = Path(__file__).parent.parent
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -33,6 +38,43 @@ def in_parallel(code: str, times: int) -> None:
 def noted() -> list[dict]:
     with Path("scores.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+# --- runs that are tested or stored ---------------------------------------------------------------
+
+
+def test_the_environment_may_name_another_file(folder, monkeypatch):
+    monkeypatch.setenv("COURSE_ANSWERS", str(folder / "elsewhere.json"))
+    assert answers.remember("q", {"when": 1, "answer": "a"})
+    assert [file.name for file in folder.iterdir()] == ["elsewhere.json"]
+
+
+def test_execute_neither_reads_nor_writes_answers(folder, monkeypatch):
+    kept = '{"q": {"when": 1, "answer": "of a learner"}}'
+    Path("answers.json").write_text(kept)
+    code = "from course_utils.questions.answers import recall, remember\nprint(recall('q'), "
+    cell = nbformat.v4.new_code_cell(code + "remember('q', {'when': 9, 'answer': 'b'}))")
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), "01_a.ipynb")
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    assert importlib.import_module("execute").main(["01_a.ipynb"]) is None
+    (output,) = nbformat.read("01_a.ipynb", as_version=4).cells[0].outputs
+    assert output.text == "None False\n"
+    assert Path("answers.json").read_text() == kept
+
+
+def test_make_test_neither_reads_nor_writes_answers(folder):
+    Path("notebooks").mkdir()
+    Path("tests").mkdir()
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    shutil.copy(ROOT / "tests" / "conftest.py", folder / "tests")
+    Path("tests/test_nothing.py").touch()
+    Path("notebooks/answers.json").write_text('{"q": {"when": 1, "answer": "of a learner"}}')
+    code = "from course_utils.questions.answers import recall\nprint(recall('q'))"
+    cell = nbformat.v4.new_code_cell(code, execution_count=1)
+    cell.outputs = [nbformat.v4.new_output("stream", text="None\n")]
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), "notebooks/01_a.ipynb")
+    run = subprocess.run([sys.executable, "-m", "pytest", "-n0"], capture_output=True, text=True)
+    assert "1 passed" in run.stdout, run.stdout
 
 
 # --- predictions ----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import getpass
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import sysconfig
@@ -51,11 +52,13 @@ def report(request, tmp_path_factory):
 
 
 def test_cells_run_twice(report):
+    """A second run shows what the first one did; only times are never the same."""
     assert report["twice"]
     for first, second in report["twice"]:
         assert (first["error"], second["error"]) == (None, None), second
-        if {"exercise", "solution"} & set(second["tags"]):
-            assert second["printed"] == first["printed"]
+        if first["id"] != "time-numbers":
+            shown = (re.sub(r"^Out\[\d+\]", "Out", run["printed"]) for run in (first, second))
+            assert next(shown) == next(shown), f"{first['id']}: seed it, if chance is at work"
 
 
 def test_a_cell_alone_runs_or_says_which_cell_to_run_first(report):

@@ -1,9 +1,10 @@
 """Re-run notebooks and store their outputs: `make execute`.
 
-Neither times nor versions nor live views are stored, so a second run changes nothing. Each notebook
-is replaced as a whole once it has run to its end.
+Neither times nor versions nor live views nor anybody's answers are stored, so a second run changes
+nothing. Each notebook is replaced as a whole once it has run to its end.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def execute(path: Path) -> None:
         record_timing=False,
         store_widget_state=False,
         extra_arguments=["--IPKernelApp.log_level=40"],  # errors only
-    ).execute()
+    ).execute(env={**os.environ, "COURSE_ANSWERS": os.devnull})
     # Without a language JupyterLab would write one as it opens the notebook: "unsaved" at once.
     kept = {name: notebook.metadata[name] for name in ("kernelspec",) if name in notebook.metadata}
     notebook.metadata = nbformat.from_dict({**kept, "language_info": {"name": "python"}})

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import nn
 
-from course_utils.exercises.judge import judge
+from course_utils.exercises.judge import judge, whose
 from course_utils.exercises.layer import layer_exercise
 from course_utils.exercises.learner import CheckFailed
 
@@ -40,5 +40,5 @@ def check_repair(number: int, layer: Callable[[int, int], nn.Module]) -> bool:
             print(f"○ layer {number}: the old bug is still in there")
             return False
         raise CheckFailed(f"✗ layer {number}: {problem}", problem.explanations) from None
-    print(f"✓ layer {number}: repaired")
+    print(f"✓ layer {number}{whose(layer)}: repaired")
     return True

@@ -67,8 +67,19 @@ def check(exercise: Exercise, learner: Callable | None) -> bool:
         return False
     except CheckFailed as problem:
         raise CheckFailed(f"✗ {exercise.name}: {problem}", problem.explanations) from None
-    print(f"✓ {exercise.name}: right on {count} inputs ({exercise.covered}){note}")
+    name = exercise.name + whose(learner)
+    print(f"✓ {name}: right on {count} inputs ({exercise.covered}){note}")
     return True
+
+
+def whose(code: object) -> str:
+    """What a verdict adds to the name of an exercise: nothing, unless the code is the lesson's own.
+
+    A lesson's solutions are called ``solved_…`` or ``Solved…``. Whoever runs such a cell must not
+    read that their answer is right.
+    """
+    shown = getattr(code, "__name__", "").lower().startswith("solved")
+    return ", the lesson's solution" if shown else ""
 
 
 def judge(exercise: Exercise, learner: Callable | None) -> tuple[int, str]:

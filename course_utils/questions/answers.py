@@ -4,21 +4,24 @@ So a cell that is run again, a restart of the kernel or a new day brings an answ
 JSON: for each question's id a record, a dict that its widget makes and reads, with the time under
 "when" (ms since 1970). Of two records the newer one wins; one that holds no more than the time says
 that its question was started over.
+
+The environment variable COURSE_ANSWERS names another file. Where notebooks are run to be tested or
+stored it is the null device: what was answered here must not come into their outputs.
 """
 
 import json
+import os
 import time
 from pathlib import Path
 
 from course_utils.files import alone_in, replace
 
-ANSWERS = Path("answers.json")  # in the folder of the notebook
-_known: dict[Path, dict[str, dict]] = {}  # what this process knows of each such file
+_known: dict[Path, dict[str, dict]] = {}  # what this process knows of each file of answers
 
 
 def recall(question_id: str) -> dict | None:
     """The newest record of a question, None if there is none or it was started over."""
-    path = ANSWERS.resolve()
+    path = _file()
     record = _newest(path, _read(path) or {}).get(question_id, {})
     return record if len(record) > 1 else None
 
@@ -34,7 +37,7 @@ def remember(question_id: str, record: dict) -> bool:
     Returns:
         Whether it is in the file too, so that it outlives this process.
     """
-    path = ANSWERS.resolve()
+    path = _file()
     known = _newest(path, {question_id: record})
     try:
         with alone_in(path.parent):
@@ -50,8 +53,13 @@ def remember(question_id: str, record: dict) -> bool:
 
 def time_for(question_id: str) -> int:
     """The time for a new record: now, and in any case later than the record that is known."""
-    known = _known.get(ANSWERS.resolve(), {})
+    known = _known.get(_file(), {})
     return max(int(time.time() * 1000), known.get(question_id, {"when": 0})["when"] + 1)
+
+
+def _file() -> Path:
+    """The file of answers, in the folder of the notebook unless the environment says otherwise."""
+    return Path(os.environ.get("COURSE_ANSWERS") or "answers.json").resolve()
 
 
 def _newest(path: Path, records: dict[str, dict]) -> dict[str, dict]:

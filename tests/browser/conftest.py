@@ -73,7 +73,8 @@ class Lab:
         shutil.copy(ROOT / "Makefile", folder)
         self.runtime = folder / "jupyter" / "runtime"
         # Whatever this machine has set for Jupyter, or for a make around this one, stays outside.
-        env = {k: v for k, v in os.environ.items() if not re.match("JUPYTER|MAKE|MFLAGS", k)}
+        outside = "JUPYTER|MAKE|MFLAGS|COURSE_ANSWERS"
+        env = {k: v for k, v in os.environ.items() if not re.match(outside, k)}
         env |= {
             "JUPYTER_CONFIG_DIR": str(folder / "jupyter" / "config"),
             "JUPYTER_DATA_DIR": str(folder / "jupyter" / "data"),

@@ -153,6 +153,43 @@ def test_explorers_move_without_a_kernel(chromium, site, path):
     reader.page.context.close()
 
 
+def test_sliders_are_as_wide_as_a_phone(chromium, site):
+    reader = Reader(chromium, site / "06_masks_and_cross_attention.html", WIDTHS["phone"])
+    explorer = reader.page.locator(".ac-explorer").first
+    room = explorer.bounding_box()["width"]
+    sliders = explorer.locator("input[type=range]").all()
+    assert len(sliders) == 2
+    for slider in sliders:
+        assert slider.bounding_box()["width"] > 0.95 * room
+    reader.page.context.close()
+
+
+def test_a_value_stands_apart_from_the_next_name(chromium, site):
+    page = Reader(chromium, site / "06_masks_and_cross_attention.html").page
+    mask, length = page.locator(".ac-explorer input[type=range]").all()
+    mask.focus()
+    page.keyboard.press("End")
+    ends = """(slider) => {
+        const text = document.createRange();
+        text.selectNodeContents(slider.parentElement.querySelector("output"));
+        return text.getBoundingClientRect().right;
+    }"""
+    assert mask.get_attribute("aria-valuetext") == "causal + padding"
+    starts = length.evaluate("(slider) => slider.parentElement.getBoundingClientRect().x")
+    assert starts - mask.evaluate(ends) >= 20
+    page.context.close()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_numbers_keep_their_colours_on_paper(chromium, site, path):
+    page = Reader(chromium, site / f"{path.stem}.html").page
+    page.emulate_media(media="print")
+    coloured = """[...document.querySelectorAll(".ac-explorer :is(td, .ac-bar, svg)")].filter(
+        (node) => node.checkVisibility()).map((node) => getComputedStyle(node).printColorAdjust)"""
+    assert set(page.evaluate(coloured)) == {"exact"}
+    page.context.close()
+
+
 @pytest.mark.parametrize("how", ["on paper", "without scripts"])
 def test_where_nothing_moves_the_stored_picture_is_shown(chromium, site, how):
     scripts = how != "without scripts"
@@ -198,4 +235,18 @@ def test_can_be_searched(chromium, site):
     found = reader.page.locator("#search-results a").first
     found.wait_for()
     assert re.search("mask", found.inner_text(), re.I)
+    reader.page.context.close()
+
+
+def test_the_search_knows_what_stands_in_a_lesson(chromium, site):
+    """A word of lesson 4's text, which is in no title or heading."""
+    word, title = "contiguous", "Merging heads"
+    for path in NOTEBOOKS:
+        cells = nbformat.read(path, as_version=4).cells
+        headings = [line for c in cells for line in c.source.splitlines() if line[:1] == "#"]
+        assert not any(word in line.lower() for line in headings)
+    reader = Reader(chromium, site / "index.html")
+    reader.page.locator("input[name=q]:visible").fill(word)
+    reader.page.keyboard.press("Enter")
+    reader.page.locator("#search-results a", has_text=title).first.wait_for()
     reader.page.context.close()
