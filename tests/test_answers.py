@@ -1,4 +1,4 @@
-"""Right and wrong answers in the styles of public code, each with the verdict that it should get.
+"""Right and wrong answers in the styles of public code, each with the verdict that it must get.
 
 An answer is a file of ``tests/answers/`` that makes ``answer``, a function, a class or a module.
 Its first lines are TOML behind ``# ``: ``exercise`` and ``verdict``, which is "right" or "wrong",
@@ -70,24 +70,11 @@ def faults(wanted: dict, got: dict) -> list[str]:
     return found
 
 
-# Answers that the checks judge wrongly today. Whoever mends one takes its line out, and is told so.
-NOT_YET = (Path(__file__).parent / "answers" / "not_yet.txt").read_text().split()
-
-
-def known(path: Path):
-    marks = [pytest.mark.xfail(strict=True, reason="judged wrongly today")]
-    return pytest.param(path, marks=marks * (path.stem in NOT_YET), id=path.stem)
-
-
-@pytest.mark.parametrize("path", [known(path) for path in ANSWERS])
+@pytest.mark.parametrize("path", ANSWERS, ids=lambda path: path.stem)
 def test_an_answer_gets_its_verdict(path, capsys):
     wanted = header(path)
     got = judged(path, capsys)
     assert not faults(wanted, got), (wanted, got)
-
-
-def test_only_answers_are_known_to_be_judged_wrongly():
-    assert set(NOT_YET) <= {path.stem for path in ANSWERS}
 
 
 def test_the_corpus_is_large_and_every_verdict_says_something():

@@ -535,7 +535,7 @@ def test_a_check_fails_whatever_the_answer_is(name, data):
     """An answer of junk never passes, and never breaks the check."""
     check = CHECKS[name]
     arguments = {"block": Block, "number": data.draw(st.sampled_from((1, 3, 6)) | junk)}
-    arguments["needs_mask"] = data.draw(st.booleans())
+    arguments |= {"needs_mask": data.draw(st.booleans()), "mask": None}
     takes = inspect.signature(check).parameters
     (answer,) = (name for name in takes if name not in arguments)
     result = data.draw(returned)

@@ -15,7 +15,7 @@ from helpers import IGNORE
 from IPython.core.interactiveshell import InteractiveShell
 from solutions import all_mistakes
 
-from course_utils.exercises.judge import DROPOUT
+from course_utils.exercises.repeat import DROPOUT, DROPOUT_BEFORE_SOFTMAX, KEPT
 from course_utils.questions.stored import MIMETYPE as QUESTION
 from course_utils.sliders.stops import MIMETYPE as STOPS
 
@@ -177,7 +177,11 @@ def test_every_mistake_is_shown_where_the_page_says(row):
 @pytest.mark.parametrize("row", ROWS)
 def test_the_page_names_what_the_checks_name(row):
     _, named = page()[row]
-    assert named == {mistake.id for mistake in (*all_mistakes(), DROPOUT) if row in mistake.rows}
+    assert named == {
+        mistake.id
+        for mistake in (*all_mistakes(), DROPOUT, DROPOUT_BEFORE_SOFTMAX, KEPT)
+        if row in mistake.rows
+    }
 
 
 def test_no_cell_is_tagged_with_a_row_that_the_page_lacks():

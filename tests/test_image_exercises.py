@@ -26,8 +26,8 @@ def test_an_unknown_mistake_is_not_named(name):
 @pytest.mark.parametrize("pair", [(1, 2), (1, 3), (1, 4), (2, 4), (3, 4)])
 def test_any_other_swap_of_axes_is_named(pair):
     def fn(images, size):
-        n, side, _ = images.shape
-        x = images.view(n, side // size, size, side // size, size)
+        n, high, wide = images.shape
+        x = images.view(n, high // size, size, wide // size, size)
         return x.transpose(*pair).reshape(n, -1, size * size)
 
     with pytest.raises(CheckFailed) as failed:
@@ -51,8 +51,8 @@ def test_what_belongs_to_no_sample_mixes_none():
 class TestOtherWays:
     def test_numpy_cuts_too(self):
         def fn(images, size):
-            n, side, _ = images.shape
-            x = images.numpy().reshape(n, side // size, size, side // size, size).swapaxes(2, 3)
+            n, high, wide = images.shape
+            x = images.numpy().reshape(n, high // size, size, wide // size, size).swapaxes(2, 3)
             return torch.from_numpy(x.reshape(n, -1, size * size))
 
         assert check_cut_into_patches(fn) is True
@@ -85,8 +85,10 @@ class TestOtherWays:
 
     def test_a_loop_cuts_too(self):
         def fn(images, size):
-            grid = range(0, images.shape[1], size)
-            squares = [images[:, r : r + size, c : c + size].flatten(1) for r in grid for c in grid]
+            rows, columns = (range(0, side, size) for side in images.shape[1:])
+            squares = [
+                images[:, r : r + size, c : c + size].flatten(1) for r in rows for c in columns
+            ]
             return torch.stack(squares, dim=1)
 
         assert check_cut_into_patches(fn) is True

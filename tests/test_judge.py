@@ -32,9 +32,9 @@ def test_one_line_is_printed(capsys):
     assert capsys.readouterr().out.splitlines() == [
         f"✓ split_heads: right on 3 inputs ({sizes})",
         f"✓ merge_heads: right on 3 inputs ({sizes})",
-        "✓ scaled_dot_product_attention: right on 9 inputs "
+        "✓ scaled_dot_product_attention: right on 11 inputs "
         "(one head and many, L_q ≠ L_k, with and without a mask)",
-        "✓ multi_head_attention: right on 8 inputs "
+        "✓ multi_head_attention: right on 10 inputs "
         "(self- and cross-attention, with and without a mask, in train and eval mode)",
     ]
 
@@ -67,11 +67,11 @@ class SelfAttention(Base):
 
 def test_what_takes_no_mask_or_no_key_is_checked_without(capsys):
     assert check_scaled_dot_product_attention(lambda q, k, v: by_einsum(q, k, v))
-    assert "right on 5 inputs (one head and many, L_q ≠ L_k, without a mask)" in (
+    assert "right on 7 inputs (one head and many, L_q ≠ L_k, without a mask)" in (
         capsys.readouterr().out
     )
     assert check_multi_head_attention(SelfAttention)
-    assert "right on 3 inputs (self-attention, without a mask, in" in capsys.readouterr().out
+    assert "right on 4 inputs (self-attention, without a mask, in" in capsys.readouterr().out
 
 
 def test_an_exercise_about_masks_wants_one(capsys):

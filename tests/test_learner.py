@@ -242,6 +242,41 @@ def test_an_error_is_told_with_the_learners_own_line():
     )
 
 
+def test_an_endless_loop_can_be_interrupted_and_says_so():
+    def endless(x, num_heads):
+        while True:
+            raise KeyboardInterrupt  # what the stop button raises, wherever the code is
+
+    line = endless.__code__.co_firstlineno + 2
+    said = str(failure(check_split_heads, endless))
+    assert said.startswith(
+        "✗ split_heads: interrupted after 0 s in your code; does every loop end?"
+    )
+    assert f"in your line {line}: raise KeyboardInterrupt" in said
+
+
+def test_a_huge_result_is_refused_by_its_shape_alone():
+    def fn(query, key, value):
+        return by_einsum(query, key, value)[0], torch.zeros(1, 1).expand(2000, 1000)
+
+    said = str(failure(check_scaled_dot_product_attention, fn))
+    assert "weights has shape (2000, 1000); expected (3, 3)." in said
+    assert "What can be seen" not in said
+
+
+def test_a_module_will_do_for_a_function():
+    class Split(nn.Module):
+        def forward(self, x, num_heads):
+            return split_by_reshape(x, num_heads)
+
+    class Unwritten(nn.Module):
+        pass
+
+    assert check_split_heads(Split()) is True
+    assert check_split_heads(Split) is True
+    assert check_split_heads(Unwritten()) is False
+
+
 def test_an_error_is_told_without_addresses():
     def boom(x, num_heads):
         raise ValueError(f"cannot use {object()}")

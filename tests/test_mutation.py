@@ -5,7 +5,7 @@ from collections import Counter
 import mutation
 import pytest
 
-EVERY = 37
+EVERY = 29
 pytestmark = pytest.mark.slow
 
 
@@ -27,7 +27,6 @@ def test_every_mutant_that_differs_is_refused(verdicts):
     assert not accepted, accepted[0].source
 
 
-@pytest.mark.xfail(strict=True, reason="most are refused without a name or a place today")
 def test_nearly_all_that_run_are_named_or_located(verdicts):
     kinds = Counter(v.kind for v in verdicts)
     ran = kinds["named"] + kinds["located"] + kinds["silent"]

@@ -75,7 +75,7 @@ def test_rows_that_sum_to_1_where_none_should_are_said():
     def fn(query, key, value, mask=None):
         output, weights = by_einsum(query, key, value, mask)
         if mask is not None:
-            weights = weights + 0.5 * (weights.sum(-1, keepdim=True) == 0)
+            weights = weights**2 + 0.5 * (weights.sum(-1, keepdim=True) == 0)
             weights = weights / weights.sum(-1, keepdim=True)
         return output, weights
 
@@ -119,11 +119,6 @@ class Random(Strange):
         return output + torch.rand(output.shape), weights
 
 
-class OwnDropout(Strange):
-    def change(self, output, weights):
-        return output, weights * (torch.rand(weights.shape) > 0.2)
-
-
 @pytest.mark.parametrize(
     ("cls", "seen"),
     [
@@ -136,7 +131,6 @@ class OwnDropout(Strange):
             ["output has shape (2, 2, 8), expected (2, 3, 8)", "weights has shape (2, 18"],
         ),
         (Random, ["the same input gives another result each time"]),
-        (OwnDropout, ["the same input gives another result each time"]),
     ],
 )
 def test_an_unknown_mistake_is_described_and_not_named(cls, seen):

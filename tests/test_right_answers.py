@@ -152,8 +152,8 @@ def column_by_column(query, key, value, mask=None):
     ],
 )
 def test_right_ways_to_attend(fn, capsys):
-    assert check_scaled_dot_product_attention(fn) is True
-    assert "; but" not in capsys.readouterr().out
+    assert check_scaled_dot_product_attention(fn, needs_mask=True) is True
+    assert ("; but exp overflows" in capsys.readouterr().out) == (fn in (by_rows, renormalised))
 
 
 class LoopOverHeads(Base):
@@ -286,7 +286,9 @@ RIGHT_LAYERS = [
 @pytest.mark.parametrize("cls", RIGHT_LAYERS)
 def test_right_layers(cls, capsys):
     assert check_multi_head_attention(cls) is True
-    assert "; but" not in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert ("; but exp overflows" in said) == (cls is OneEinsumAfterTheOther)
+    assert said.count("; but") == (cls is OneEinsumAfterTheOther)
 
 
 def test_a_function_that_builds_the_layer_will_do():

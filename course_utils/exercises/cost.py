@@ -40,7 +40,12 @@ COST_STEPS = (
     Step("parameters", "()", lambda s: _number(s.matrix_count * s.matrix_size)),
     Step("projection_work", "int: multiply-adds of the projections", _projection_work),
     Step("attention_work", "int: multiply-adds in the heads", _attention_work),
-    Step("multiply_adds", "()", lambda s: _number(s.projection_work + s.attention_work)),
+    Step(
+        "multiply_adds",
+        "()",
+        lambda s: _number(s.projection_work + s.attention_work),
+        "multiply-adds",
+    ),
     Step("stored_weights", "()", lambda s: _number(s.batch_size * s.num_heads * s.seq_len**2)),
 )
 

@@ -25,7 +25,7 @@ SPLIT_STEPS = (
 )
 MERGE_STEPS = (
     Step("heads_behind_tokens", "(N, L_q, H, d_h)", lambda s: s.head_outputs.transpose(1, 2)),
-    Step("merged", "(N, L_q, D)", lambda s: s.heads_behind_tokens.flatten(2)),
+    Step("merged", "(N, L_q, D)", lambda s: s.heads_behind_tokens.flatten(2), "merged heads"),
 )
 
 SPLIT_MISTAKES = (
@@ -88,6 +88,19 @@ MERGE_MISTAKES = (
         look="the order of the axes just before they are joined",
     ),
     Mistake(
+        id="merge-transposes-features",
+        rows=("M37",),
+        step="heads_behind_tokens",
+        variants=(
+            lambda s: s.head_outputs.transpose(1, 3).reshape(
+                *(s.head_outputs.shape[i] for i in (0, 2, 1, 3))
+            ),
+        ),
+        title="heads change places with features instead of with tokens",
+        why="Of (N, H, L, d_h), H and L must swap, so that a token has its heads together.",
+        look="the two axes of the transpose",
+    ),
+    Mistake(
         id="merge-heads-before-batch",
         step="heads_behind_tokens",
         variants=(lambda s: s.head_outputs.permute(1, 2, 0, 3),),
@@ -147,7 +160,7 @@ SPLIT_HEADS = Exercise(
     name="split_heads",
     steps=(
         *SPLIT_STEPS,
-        Step("split", "(N, H, L, d_h)", lambda s: s.axis_order(s.feature_cut(s.x))),
+        Step("split", "(N, H, L, d_h)", lambda s: s.axis_order(s.feature_cut(s.x)), "split heads"),
     ),
     mistakes=SPLIT_MISTAKES,
     results={"split": "result"},

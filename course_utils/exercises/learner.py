@@ -8,19 +8,21 @@ import linecache
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
+from types import TracebackType
 
 import torch
-from torch import Tensor
-from torch.nn import functional as F
-from torch.overrides import TorchFunctionMode
+from torch import Tensor, nn
 
+from course_utils.exercises.chance import Means
 from course_utils.exercises.exercise import Exercise
 from course_utils.exercises.search import Answer, comparable
 from course_utils.exercises.trial import Trial
 
+MOST_NUMBERS = 1_000_000  # in a result; no exercise asks for as many as a thousand
 _NOT_THEIRS = (str(Path(torch.__file__).parents[1]), str(Path(__file__).parents[1]))
 
 
@@ -30,12 +32,24 @@ class CheckFailed(AssertionError):  # noqa: N818 - it says what happened
     Attributes:
         mistakes: ids of all mistakes that the message names; empty when none explains the result.
         explanations: the same ids, one tuple for each way to explain the result.
+        first_difference: name of the first step whose numbers are not the reference's, if the
+            result has no name; None if it has one, or nothing could be watched.
     """
 
-    def __init__(self, message: str, explanations: Sequence[tuple[str, ...]] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        explanations: Sequence[tuple[str, ...]] = (),
+        first_difference: str | None = None,
+    ) -> None:
         super().__init__(message)
+        self.first_difference = first_difference
         self.explanations = tuple(explanations)
         self.mistakes = tuple(dict.fromkeys(name for names in explanations for name in names))
+
+    def under(self, heading: str) -> "CheckFailed":
+        """Return the same with a heading in front of the message."""
+        return CheckFailed(f"{heading}: {self}", self.explanations, self.first_difference)
 
     def _render_traceback_(self) -> list[str]:
         """Have IPython show the message alone: the lines of this package help no learner."""
@@ -103,19 +117,29 @@ class Run:
             raise CheckFailed(f"your code returned {len(items)} things; expected {wanted}.")
         for name, x in zip(names, items, strict=False):
             _require_ordinary(name, x, boolean=self.exercise.boolean)
+        if any(x.numel() > MOST_NUMBERS for x in items):
+            raise self._too_large(items)
         return items
 
-    def answer(self, *, dropout: bool = False) -> Answer:
+    def _too_large(self, items: Answer) -> CheckFailed:
+        """Say what shape a huge result has, without a look at its numbers."""
+        expected = self.exercise.truth(**self.trial.given) or ()
+        place = next(i for i, x in enumerate(items) if x.numel() > MOST_NUMBERS)
+        name = tuple(self.exercise.results.values())[place]
+        wanted = f"; expected {tuple(expected[place].shape)}" if place < len(expected) else ""
+        return CheckFailed(f"{name} has shape {tuple(items[place].shape)}{wanted}.")
+
+    def answer(self, within: AbstractContextManager | None = None) -> Answer:
         """Return the tensors that the code makes of the input, comparable with others.
 
         Args:
-            dropout: whether dropout works as the code has it; it does nothing otherwise.
+            within: what the code runs within; left out, ``Means``, where nothing is random.
 
         Raises:
             CheckFailed: the code raised an error, changed its input or returned something else.
         """
         tensors = {name: x.clone() for name, x in self.trial.tensors.items()}
-        with nullcontext() if dropout else _DropoutOff():
+        with Means() if within is None else within:
             result = self.call(tensors)
         for name, x in tensors.items():
             if not torch.equal(x, self.trial.tensors[name]):
@@ -133,39 +157,40 @@ def call(code: Callable, *args: object, **kwargs: object) -> object:
         CodeRaised: it raised another error.
         CheckFailed: what an exercise found out while it looked at what came back.
     """
+    start = monotonic()
     try:
         return code(*args, **kwargs)
     except CheckFailed:
         raise
+    except KeyboardInterrupt as stop:
+        _, where = _own_line(stop)
+        seconds = monotonic() - start
+        raise CheckFailed(
+            f"interrupted after {seconds:.0f} s in your code; does every loop end?{where}"
+        ) from None
     except Exception as error:
-        own, deepest = None, error.__traceback__
-        while deepest.tb_next:
-            deepest = deepest.tb_next
-            if not deepest.tb_frame.f_code.co_filename.startswith(_NOT_THEIRS):
-                own = deepest
+        frame, where = _own_line(error)
         # A stub has a raise statement of its own; torch's NotImplementedError comes from a call.
-        if isinstance(error, NotImplementedError) and own is deepest:
-            bytecode = own.tb_frame.f_code.co_code
-            if dis.opname[bytecode[own.tb_lasti]] == "RAISE_VARARGS":
+        if isinstance(error, NotImplementedError) and frame and frame.tb_next is None:
+            bytecode = frame.tb_frame.f_code.co_code
+            if dis.opname[bytecode[frame.tb_lasti]] == "RAISE_VARARGS":
                 raise NotAttempted("part of it still raises NotImplementedError.") from None
         first_line = str(error).partition("\n")[0]
         message = re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {first_line}")
-        if own:
-            source = linecache.getline(own.tb_frame.f_code.co_filename, own.tb_lineno).strip()
-            message += f"\n  in your line {own.tb_lineno}: {source}"
-        raise CodeRaised(f"your code raised {message}") from None
+        raise CodeRaised(f"your code raised {message}{where}") from None
 
 
-def takes(code: Callable, name: str, place: int | None = None) -> bool:
-    """Whether a function takes an argument, by name or in this place; yes, if it does not say."""
-    try:
-        parameters = inspect.signature(code).parameters.values()
-    except (TypeError, ValueError):
-        return True
-    if any(p.name == name or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        return True
-    others = [p for p in parameters if p.name != "mask" and p.kind is not p.KEYWORD_ONLY]
-    return place is not None and len(others) > place
+def _own_line(error: BaseException) -> tuple[TracebackType | None, str]:
+    """Return the deepest frame of the learner's own code, and its line in words."""
+    own, frame = None, error.__traceback__
+    while frame.tb_next:
+        frame = frame.tb_next
+        if not frame.tb_frame.f_code.co_filename.startswith(_NOT_THEIRS):
+            own = frame
+    if own is None:
+        return None, ""
+    source = linecache.getline(own.tb_frame.f_code.co_filename, own.tb_lineno).strip()
+    return own, f"\n  in your line {own.tb_lineno}: {source}"
 
 
 def is_stub(code: object) -> bool:
@@ -176,6 +201,24 @@ def is_stub(code: object) -> bool:
         or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
         for line in body
     )
+
+
+def numbers_in(code: object) -> set[int]:
+    """Return the whole numbers that are written in a function, or in the methods of a layer."""
+    code = inspect.unwrap(code)
+    if isinstance(code, nn.Module):
+        methods = [x for x in vars(type(code)).values() if inspect.isfunction(x)]
+    else:
+        methods = [code]
+    pending = [m.__code__ for m in methods if hasattr(m, "__code__")]
+    numbers: set[int] = set()
+    while pending:
+        for constant in pending.pop().co_consts:
+            if inspect.iscode(constant):
+                pending.append(constant)
+            parts = constant if isinstance(constant, tuple) else (constant,)
+            numbers |= {x for x in parts if isinstance(x, int) and not isinstance(x, bool)}
+    return numbers
 
 
 def has_lines(code: object) -> bool:
@@ -199,19 +242,6 @@ def as_number(name: str, x: object) -> object:
         else:
             kind = f"of type {type(x).__name__}"
         raise CheckFailed(f"{name} is {kind}; expected a number.") from None
-
-
-class _DropoutOff(TorchFunctionMode):
-    """Make dropout do nothing, so that all else in a learner's code can be compared."""
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = dict(kwargs or {})
-        if func in (F.dropout, torch.dropout):
-            return args[0] if args else kwargs["input"]
-        if func is F.scaled_dot_product_attention:  # dropout_p is its fifth argument
-            args = (*args[:4], *(0.0 for _ in args[4:5]), *args[5:])
-            kwargs |= {"dropout_p": 0.0} if "dropout_p" in kwargs else {}
-        return func(*args, **kwargs)
 
 
 def _body(code: object) -> list[ast.stmt]:

@@ -1,13 +1,14 @@
 """What can be seen of a wrong answer without guessing where it comes from, and of gradients."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from course_utils.exercises.learner import CheckFailed, CodeRaised, Run
-from course_utils.exercises.search import Answer, same
+from course_utils.exercises.chance import Means, one_factor
+from course_utils.exercises.learner import CheckFailed, CodeRaised, Run, numbers_in
+from course_utils.exercises.search import Answer, same, values_of
 from course_utils.exercises.trial import Trial, random_numbers
 
 
@@ -19,16 +20,38 @@ class Judged:
         run: the code and the input.
         answer: what came back.
         expected: what should have; None where torch has nothing like the learner's layer.
+        means: what was random on the way.
     """
 
     run: Run
     answer: Answer
     expected: Answer | None
+    means: Means = field(default_factory=Means)
 
     @cached_property
     def right(self) -> bool:
-        """Whether the answer is the expected one."""
-        return self.expected is not None and self.gives(self.expected)
+        """Whether the answer is the expected one.
+
+        In train mode dropout that was written by hand may multiply everything by one factor.
+        """
+        if self.expected is None or len(self.answer) != len(self.expected):
+            return False
+        if self.run.trial.training and self.means.by_hand:
+            return all(map(one_factor, self.answer, self.expected))
+        return self.gives(self.expected)
+
+    @cached_property
+    def right_but_in_blocked_rows(self) -> bool:
+        """Whether only those rows are wrong for which a mask leaves nothing to attend to."""
+        if self.right or self.expected is None or not self.run.trial.masked:
+            return self.right
+        pairs = [
+            (_without_rows(got, blocked), _without_rows(want, blocked))
+            for got, want in zip(self.answer, self.expected, strict=False)
+            if got.shape == want.shape
+            for blocked in [blocked_rows(self.run.trial.arguments["mask"], want)]
+        ]
+        return len(pairs) == len(self.expected) and all(same(*pair) for pair in pairs)
 
     def gives(self, other: Answer) -> bool:
         """Whether the answer is the same as another."""
@@ -99,6 +122,25 @@ def note_about_gradients(run: Run) -> str:
     return ""
 
 
+def note_about_large_scores(run: Run) -> str:
+    """Say so if exp overflows where scores are large, as it does without a maximum taken off."""
+    if "scaled_scores" not in {step.name for step in run.exercise.steps}:
+        return ""
+    query = run.trial.arguments["query"]
+    for power in range(1, 12):
+        louder = _with_tensors(run, {"query": query * 2**power})
+        scores = values_of(run.exercise.all_steps, louder.exercise.start(louder.trial))
+        if scores["scaled_scores"].max() > 120:
+            break
+    try:
+        answer = louder.answer()
+    except CodeRaised:
+        return ""
+    if all(x.isfinite().all() for x in answer):
+        return ""
+    return "; but exp overflows in float32 from scores of 89: take each row's largest off first"
+
+
 def _first_result(run: Run, tensors: dict[str, Tensor]) -> Tensor:
     """Return the first thing that comes back when the tensors need a gradient.
 
@@ -133,13 +175,19 @@ def _about_rows(weights: Tensor, expected: Tensor) -> list[str]:
     """Say along which axis weights sum to 1, if not along the keys as they should."""
     if weights.shape != expected.shape or same(weights.sum(-1), expected.sum(-1)):
         return []
+    axis = axis_of_sums(weights)
+    if axis == "key":
+        return ["  all rows of weights sum to 1, even where a query may see nothing"]
+    over = f"; over the {axis} axis they do" if axis else ""
+    return [f"  rows of weights do not sum to 1{over}"]
+
+
+def axis_of_sums(weights: Tensor) -> str:
+    """Return the axis along which weights sum to 1, "key" if it is one of several, "" if none."""
     axes = ("batch", "head", "query", "key")[-weights.ndim :]
     sums = {axis: weights.sum(i) for i, axis in enumerate(axes)}
     ones = [axis for axis, total in sums.items() if same(total, torch.ones_like(total))]
-    if "key" in ones:
-        return ["  all rows of weights sum to 1, even where a query may see nothing"]
-    over = f"; over the {ones[0]} axis they do" if ones else ""
-    return [f"  rows of weights do not sum to 1{over}"]
+    return "key" if "key" in ones else next(iter(ones), "")
 
 
 def _about_sizes(wrong: Judged, answered: list[Judged]) -> list[str]:
@@ -152,7 +200,22 @@ def _about_sizes(wrong: Judged, answered: list[Judged]) -> list[str]:
     count = f"  {len(fine)} of {len(alike)} inputs come out right"
     if all(_samples(trial) == 1 for trial in fine) and _right_alone(wrong.run):
         return [f"{count}, the one with a single sample"]
-    return [f"{count}; is a size fixed in your code?"]
+    fixed = _fixed_sizes(wrong.run, fine, [j.run.trial for j in alike if not j.right])
+    if not fixed:
+        return [count]
+    return [f"{count}; is a size fixed in your code? The number {fixed[0]} stands in it"]
+
+
+def _fixed_sizes(run: Run, fine: list[Trial], wrong: list[Trial]) -> list[int]:
+    """Return the numbers in the code that are sizes of all right inputs, and of no wrong one."""
+    alike = set.intersection(*map(_sizes, fine)).difference(*map(_sizes, wrong))
+    return sorted(alike & numbers_in(run.code))
+
+
+def _sizes(trial: Trial) -> set[int]:
+    shapes = [size for x in trial.tensors.values() for size in x.shape]
+    numbers = [x for x in trial.arguments.values() if isinstance(x, int)]
+    return {*shapes, *numbers, *trial.sizes.values()}
 
 
 def _about_padding(wrong: Judged, answered: list[Judged]) -> list[str]:
@@ -207,6 +270,21 @@ def _with_tensors(run: Run, tensors: dict[str, Tensor]) -> Run:
     """Return the same run with other tensors for some arguments."""
     arguments = {**run.trial.arguments, **tensors}
     return replace(run, trial=replace(run.trial, arguments=arguments))
+
+
+def blocked_rows(mask: Tensor, result: Tensor) -> Tensor:
+    """Say which rows of a result, (..., L_q, anything), belong to a query that sees nothing.
+
+    A layer's output (N, L_q, D) is the work of all heads: one of them that sees nothing is enough.
+    """
+    blocked = ~mask.any(dim=-1)
+    if blocked.ndim == 3 and result.ndim == 3:
+        blocked = blocked.any(dim=1)
+    return blocked.expand(result.shape[:-1])
+
+
+def _without_rows(x: Tensor, rows: Tensor) -> Tensor:
+    return x.masked_fill(rows[..., None], 0.0)
 
 
 def _equal(answer: Answer, other: Answer) -> bool:

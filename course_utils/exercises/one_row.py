@@ -6,7 +6,12 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from course_utils.exercises.attention import ATTENTION_MISTAKES, ATTENTION_STEPS, HEADS
+from course_utils.exercises.attention_steps import (
+    ATTENTION_MISTAKES,
+    ATTENTION_STEPS,
+    HEADS,
+    divisor_of,
+)
 from course_utils.exercises.exercise import Exercise, in_order
 from course_utils.exercises.judge import check
 from course_utils.exercises.search import Answer, Step
@@ -45,6 +50,7 @@ ONE_ROW = Exercise(
     mistakes=ATTENTION_MISTAKES,
     results={"head_outputs": "output", "returned_weights": "weights"},
     weights="returned_weights",
+    learn=divisor_of,
     trials=_row_trials,
     truth=_row_truth,
     call=_call_for_row,

@@ -208,8 +208,8 @@ PLACE_MISTAKES = (
 
 
 def _patch_trials() -> Iterator[Trial]:
-    for n, side, size in ((3, 8, 4), (2, 12, 3), (5, 8, 2)):
-        yield Trial({"images": random_numbers(n, side, side), "size": size})
+    for n, height, width, size in ((3, 8, 8, 4), (7, 6, 12, 3), (5, 8, 6, 2)):
+        yield Trial({"images": random_numbers(n, height, width), "size": size})
 
 
 def _patch_truth(images: Tensor, size: int) -> Answer:
@@ -239,7 +239,7 @@ CUT_INTO_PATCHES = Exercise(
     results={"patches": "the result"},
     trials=_patch_trials,
     truth=_patch_truth,
-    covered="8 and 12 pixels a side, patches of 2, 3 and 4",
+    covered="square images and others, patches of 2, 3 and 4",
     gradients=False,
 )
 

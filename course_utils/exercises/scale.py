@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor
 
-from course_utils.exercises.attention import TOO_FLAT
+from course_utils.exercises.attention_steps import TOO_FLAT
 from course_utils.exercises.exercise import Exercise
 from course_utils.exercises.judge import check
 from course_utils.exercises.learner import as_number
@@ -213,7 +213,13 @@ def _call_for_number(fn: Callable, embed_dim: int, num_heads: int) -> object:
 
 
 def _gradient_trials() -> Iterator[Trial]:
-    for queries, length, d, scaled in ((3, 3, 8, False), (4, 5, 7, False), (4, 5, 7, True)):
+    for queries, length, d, scaled in (
+        (3, 3, 8, False),
+        (1, 5, 7, False),
+        (4, 1, 7, True),
+        (4, 5, 7, False),
+        (4, 5, 7, True),
+    ):
         yield Trial(
             {
                 "query": random_numbers(queries, d, seed=1),

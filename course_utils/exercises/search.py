@@ -13,6 +13,7 @@ from torch import Tensor
 
 Answer = tuple[Tensor, ...]
 Compute = Callable[[SimpleNamespace], object]
+Seen = Callable[[str, object], bool]  # a step's name and a value: was it computed?
 Observed = tuple[Mapping[str, object], Answer]  # what the steps start from, and what came back
 
 
@@ -28,11 +29,18 @@ class Step:
         name: a noun. Later steps read the value under it: ``s.scores``.
         value: what the value is: a tensor's shape, or its type and meaning.
         compute: what the steps start from and the values of the steps before, to the value.
+        called: what a message calls the value, where the name alone would not do.
     """
 
     name: str
     value: str
     compute: Compute
+    called: str = ""
+
+    @property
+    def words(self) -> str:
+        """What a message calls the value."""
+        return self.called or self.name.replace("_", " ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +87,7 @@ def explain(
     answered: Sequence[Observed],
     failed: Sequence[Mapping[str, object]] = (),
     most: int = 3,
+    computed: Callable[[], Seen] | None = None,
 ) -> list[tuple[Mistake, ...]]:
     """Find the fewest known mistakes that together give all that was observed.
 
@@ -90,6 +99,9 @@ def explain(
             begins with the last of them: let it be an input that tells many mistakes apart.
         failed: what the steps start from, for each input on which the code raised an error.
         most: how many mistakes to combine at most.
+        computed: makes what says whether the learner's code computed a step's value on the last
+            answered input. With it, three mistakes at once are looked for along the learner's own
+            way only, which is what makes them affordable.
 
     Returns:
         Every smallest combination, its mistakes in the order of the steps; [] if there is none.
@@ -100,19 +112,39 @@ def explain(
     *others, (given, answer) = answered
     ways = [way for mistake in mistakes for way in mistake.ways()]
     for size in range(most + 1):
+        seen = computed() if computed and size > 2 else None
         found = [
             chosen
-            for chosen in _combinations(steps, ways, size, given, answer)
+            for chosen in _combinations(steps, ways, size, given, answer, seen)
             if all(_gives(steps, chosen, *observed) for observed in others)
+            # Where the learner's code raised an error, the same mistakes must raise one too.
+            and not (chosen and any(_runs(steps, chosen, given) for given in failed))
         ]
         if found:  # more mistakes than these could only leave all numbers as they are
-            return _without_repetition(
-                chosen
-                for chosen in found
-                # Where the learner's code raised an error, the same mistakes must raise one too.
-                if chosen and not any(_runs(steps, chosen, given) for given in failed)
-            )
+            return _without_repetition(chosen for chosen in found if chosen)
     return []
+
+
+class _Noted(SimpleNamespace):
+    """Values by name, which notes the names that are read."""
+
+    def __getattribute__(self, name: str) -> object:
+        if not name.startswith("_"):
+            object.__getattribute__(self, "_read").add(name)
+        return object.__getattribute__(self, name)
+
+
+@torch.no_grad()
+def traced(
+    steps: Sequence[Step], given: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, frozenset[str]]]:
+    """Compute all steps; return their values, and for each the names that it read."""
+    state, reads = dict(given), {}
+    for step in steps:
+        noted: set[str] = set()
+        state[step.name] = step.compute(_Noted(_read=noted, **state))
+        reads[step.name] = frozenset(noted)
+    return state, reads
 
 
 def values_of(
@@ -164,11 +196,12 @@ def _combinations(
     size: int,
     given: Mapping[str, object],
     answer: Answer,
+    seen: Seen | None,
 ) -> Iterator[tuple[Mistake, ...]]:
     """Yield all combinations of up to ``size`` mistakes that give the answer.
 
     Combinations share the steps before they part, and end with the first returned tensor that is
-    not the learner's: this is what makes three at once affordable.
+    not the learner's, or with the first step that the learner did not compute.
     """
     options = {step.name: [way for way in ways if way.step == step.name] for step in steps}
 
@@ -181,6 +214,8 @@ def _combinations(
             try:
                 value = _value(way.variants[0] if way else step.compute, state)
             except DoesNotFit:
+                continue
+            if seen and not seen(step.name, value):
                 continue
             after = {**state, step.name: value}
             if _agrees(step.name, after, answer):

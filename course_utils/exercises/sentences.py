@@ -26,7 +26,7 @@ def _mean_of_unit_tokens(s: SimpleNamespace) -> Tensor:
 POOL_STEPS = (
     Step("counted_tokens", "(N, L), 1.0 for each token that counts", lambda s: s.mask.double()),
     Step("mean", "(N, D)", lambda s: _sum(s) / s.counted_tokens.sum(1, keepdim=True)),
-    Step("unit", "(N, D), of length 1", lambda s: F.normalize(s.mean, dim=-1)),
+    Step("unit", "(N, D), of length 1", lambda s: F.normalize(s.mean, dim=-1), "unit vectors"),
 )
 
 POOL_MISTAKES = (

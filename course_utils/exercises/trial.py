@@ -26,6 +26,7 @@ class Trial:
             an error then, which does not count: the course uses no other.
         training: whether the layer is in train mode, where randomness is its own affair.
         parameters: of the learner's layer, by name; a gradient must reach each of them.
+        form: what the input is in the words of the exercise, such as "one head, (L, d)".
     """
 
     arguments: Mapping[str, object]
@@ -36,6 +37,7 @@ class Trial:
     float64: bool = False
     training: bool = False
     parameters: Mapping[str, Tensor] = field(default_factory=dict)
+    form: str = ""
 
     @property
     def tensors(self) -> dict[str, Tensor]:
@@ -52,7 +54,8 @@ class Trial:
         """The input in words, for messages."""
         parts = [f"{name} {said}" for name, x in self.arguments.items() if (said := _in_words(x))]
         parts += [f"{name} {size}" for name, size in self.sizes.items()]
-        return ", ".join(parts + ["train mode"] * self.training)
+        said = ", ".join(parts + ["train mode"] * self.training)
+        return f"{said}: {self.form}" if self.form else said
 
     @property
     def kind(self) -> tuple[bool, ...]:
@@ -71,11 +74,20 @@ def random_maps(*shape: int) -> Tensor:
     return torch.softmax(random_numbers(*shape), dim=-1)
 
 
-def random_mask(*shape: int) -> Tensor:
-    """Return a mask with an open row, a blocked one, a partly blocked one, and others."""
+def random_mask(*shape: int, open_row: int | None = 0) -> Tensor:
+    """Return a mask with an open row, then a blocked one, then a partly blocked one, and others.
+
+    Args:
+        shape: (..., L_q, L_k).
+        open_row: where the three begin; None, all rows are partly blocked.
+    """
     mask = random_numbers(*shape) > 0
-    mask[..., 0, :], mask[..., 1, :] = True, False
-    mask[..., 2, 0], mask[..., 2, 1] = True, False
+    if open_row is None:
+        mask[..., 0], mask[..., 1] = True, False
+        return mask
+    is_open, is_blocked, is_partly = ((open_row + i) % shape[-2] for i in range(3))
+    mask[..., is_open, :], mask[..., is_blocked, :] = True, False
+    mask[..., is_partly, 0], mask[..., is_partly, 1] = True, False
     return mask
 
 

@@ -2,7 +2,7 @@
 # verdict = "wrong"
 # needs_mask = true
 # mistakes = ["blocked-row-even"]
-# says = "Everywhere else"
+# says = "everywhere else"
 
 import math
 

@@ -2,7 +2,7 @@
 # verdict = "wrong"
 # needs_mask = true
 # mistakes = ["blocked-row-nan"]
-# says = "Everywhere else"
+# says = "everywhere else"
 #
 # The same where the exercise is about masks.
 # https://github.com/pytorch/pytorch/issues/41508

@@ -1,6 +1,6 @@
 # exercise = "layer_cost"
 # verdict = "wrong"
-# first_difference = "multiply-adds"
+# first_difference = "multiply_adds"
 #
 # Plain numbers: the result that differs is named.
 

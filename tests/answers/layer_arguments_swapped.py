@@ -1,6 +1,6 @@
 # exercise = "multi_head_attention"
 # verdict = "wrong"
-# mistakes = ["query-key-swapped"]
+# mistakes = ["query-key-swapped", "projections-swapped"]
 #
 # The call has its arguments in another order than the definition.
 

@@ -1,6 +1,6 @@
 # exercise = "multi_head_attention"
 # verdict = "wrong"
-# mistakes = ["projections-swapped"]
+# mistakes = ["query-key-swapped", "projections-swapped"]
 #
 # The order of another code base: [K; Q; V].
 

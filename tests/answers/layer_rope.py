@@ -1,6 +1,6 @@
 # exercise = "multi_head_attention"
 # verdict = "wrong"
-# first_difference = "queries"
+# first_difference = "heads"
 #
 # Positions are added inside the layer.
 

@@ -1,6 +1,6 @@
 # exercise = "multi_head_attention"
 # verdict = "wrong"
-# first_difference = "mixed"
+# first_difference = "returned_weights"
 
 import math
 

@@ -1,6 +1,6 @@
 # exercise = "one_row"
 # verdict = "wrong"
-# mistakes = ["scale-by-key-length"]
+# mistakes = ["scale-by-length"]
 #
 # len() of the wrong tensor.
 

@@ -1,6 +1,6 @@
 # exercise = "cut_into_patches"
 # verdict = "wrong"
-# says = ""
+# says = "your code raised"
 #
 # Every image of the lesson is square; the function should not rely on it.
 

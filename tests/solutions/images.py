@@ -12,22 +12,21 @@ from solutions.solution import Solution
 
 def cut_into_patches(*bugs):
     def fn(images, size):
-        n, side, _ = images.shape
-        grid = side // size
-        x = images.view(n, grid, size, grid, size).permute(0, 1, 3, 2, 4)
+        n, high, wide = len(images), images.shape[1] // size, images.shape[2] // size
+        x = images.view(n, high, size, wide, size).permute(0, 1, 3, 2, 4)
         if "patches-are-runs-of-pixels" in bugs:
-            x = images.view(n, grid, grid, size, size)
+            x = images.view(n, high, wide, size, size)
         if "patches-from-afar" in bugs:
-            x = images.view(n, size, grid, size, grid).permute(0, 2, 4, 1, 3)
+            x = images.view(n, size, high, size, wide).permute(0, 2, 4, 1, 3)
         if "size-and-count-swapped" in bugs:
-            x = images.view(n, size, grid, size, grid).transpose(2, 3).reshape(x.shape)
+            x = images.view(n, size, high, size, wide).transpose(2, 3).reshape(x.shape)
         if "other-axes-swapped" in bugs:
-            x = images.view(n, grid, size, grid, size).transpose(1, 2)
+            x = images.view(n, high, size, wide, size).transpose(1, 2)
         if "patches-column-by-column" in bugs:
             x = x.permute(0, 2, 1, 3, 4)
         if "pixels-column-by-column" in bugs:
             x = x.permute(0, 1, 2, 4, 3)
-        x = x.reshape(n, grid * grid, size * size)
+        x = x.reshape(n, high * wide, size * size)
         if "patches-and-pixels-swapped" in bugs:
             x = x.transpose(1, 2)
         if "patches-of-all-images-in-one-row" in bugs:

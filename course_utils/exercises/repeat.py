@@ -1,0 +1,110 @@
+"""Mistakes that no single result shows: what is random, and what is kept from call to call."""
+
+import random
+import sys
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from course_utils.exercises.learner import CheckFailed
+from course_utils.exercises.observe import Judged
+from course_utils.exercises.search import Mistake, same
+
+DROPOUT = Mistake(
+    id="dropout-in-eval",
+    rows=("M31", "M33"),
+    step="",
+    variants=(),
+    title="dropout is at work outside training",
+    why="Once training is over, the same input must always give the same result.",
+    look="what dropout is told about self.training",
+)
+DROPOUT_BEFORE_SOFTMAX = Mistake(
+    id="dropout-before-softmax",
+    rows=("M32",),
+    step="",
+    variants=(),
+    title="dropout comes before the softmax",
+    why="A score that is dropped becomes 0, which is an ordinary score; it still gets a weight.",
+    look="the order of dropout and softmax",
+)
+KEPT = Mistake(
+    id="kept-between-calls",
+    step="",
+    variants=(),
+    title="something is kept from one call for the next, and changes its result",
+    why="Two calls with the same input must give the same result, whatever came in between.",
+    look="what is stored in self, or outside the function, while it runs",
+)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What running the code again has shown.
+
+    Attributes:
+        mistakes: those that were found.
+        random: whether the same input gives another result each time, and dropout is not why.
+        explained: answers that these mistakes explain, so that nothing else must.
+    """
+
+    mistakes: tuple[Mistake, ...]
+    random: bool
+    explained: tuple[Judged, ...] = ()
+
+
+def run_again(answered: list[Judged], calm: Judged) -> Repeated:
+    """Run the code again, with its randomness and without.
+
+    Args:
+        answered: the answers to all inputs.
+        calm: one of them that was not in train mode.
+
+    Raises:
+        CheckFailed: the result changes in a way that cannot be taken out.
+    """
+    before = _random_states()
+    if not calm.gives(calm.run.answer()):
+        if before != _random_states():
+            raise CheckFailed("the same input gives another result each time: something is random.")
+        return Repeated((KEPT,), False)
+    mistakes: tuple[Mistake, ...] = ()
+    changes = not calm.gives(calm.run.answer(within=nullcontext()))
+    if changes and (not calm.means.by_hand or calm.right):
+        mistakes = (DROPOUT,)
+    explained = tuple(judged for judged in answered if _dropped_too_early(judged))
+    if explained:
+        mistakes += (DROPOUT_BEFORE_SOFTMAX,)
+    return Repeated(mistakes, changes and not mistakes, explained)
+
+
+def _dropped_too_early(judged: Judged) -> bool:
+    """Whether dropout works on scores: on what has the shape of weights, and is none."""
+    exercise, run = judged.run.exercise, judged.run
+    if not exercise.weights or not run.trial.training or judged.expected is None:
+        return False
+    place = list(exercise.results).index(exercise.weights)
+    weights = judged.expected[place]
+    if any(x.shape == weights.shape and (x < 0).any() for x in judged.means.dropped):
+        return True
+    if not judged.means.by_hand or len(judged.answer) <= place:
+        return False
+    # Dropout after the softmax leaves rows that no longer sum to 1.
+    random_weights = run.answer(within=nullcontext())[place]
+    return (
+        random_weights.shape == weights.shape
+        and not same(random_weights, weights)
+        and same(random_weights.sum(-1), weights.sum(-1))
+    )
+
+
+def _random_states() -> tuple[object, ...]:
+    state: Tensor = torch.get_rng_state()
+    numpys = sys.modules.get("numpy.random")  # whoever draws from it has loaded it
+    return (
+        state.numpy().tobytes(),
+        random.getstate(),
+        numpys.get_state()[1].tobytes() if numpys else b"",
+    )
