@@ -33,7 +33,7 @@
         const course = window.attentionCourse;
         Object.assign(course, { moduleOf, plugins: [] });
         const parts = ["names.js", "keeper.js", "renderer.js", "clear.js", "keys.js", "arrive.js"];
-        for (const name of [...parts, "waiting.js"]) await load(name);
+        for (const name of [...parts, "waiting.js", "mistakes.js"]) await load(name);
         return course;
     };
 
