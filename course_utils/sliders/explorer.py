@@ -60,6 +60,7 @@ class Explorer(widgets.VBox):
         self._still = still or draw
         self._adjust, self._is_held = dict(adjust or {}), False
         self._live = widgets.HTML()
+        self._live.add_class("ac-live")
         bar = widgets.HBox(
             list(self.controls.values()), layout=widgets.Layout(flex_flow="row wrap")
         )

@@ -32,8 +32,8 @@
         for (const name of ["stops.js", "reading.js", "questions.js"]) await load(name);
         const course = window.attentionCourse;
         Object.assign(course, { moduleOf, plugins: [] });
-        for (const name of ["names.js", "keeper.js", "renderer.js", "clear.js", "keys.js"])
-            await load(name);
+        const parts = ["names.js", "keeper.js", "renderer.js", "clear.js", "keys.js", "arrive.js"];
+        for (const name of [...parts, "waiting.js", "mistakes.js"]) await load(name);
         return course;
     };
 
