@@ -100,8 +100,10 @@ def _new(cls: Callable, embed_dim: int, num_heads: int) -> nn.Module:
 
     Raises:
         CheckFailed: it is no layer.
+        Undecided: it needs something that is neither a width nor a number of heads.
     """
-    layer = call(cls, embed_dim, num_heads)
+    binding = bind(cls, ("embed_dim", "num_heads"))
+    layer = call(partial(binding.call, cls), embed_dim=embed_dim, num_heads=num_heads)
     if not isinstance(layer, nn.Module):
         raise CheckFailed(f"it makes a {type(layer).__name__}, which is no nn.Module.")
     return uncompiled(layer)
@@ -254,7 +256,8 @@ def check_multi_head_attention(cls: Callable | None, *, mask: str | None = None)
     (N, L_q, D), key and value (N, L_k, D), output (N, L_q, D) and weights (N, H, L_q, L_k).
     Other usual names will do, and so will one projection for the first three, stacked [Q; K; V]
     as in torch, or a parameter of one's own. Dropout in train mode is left to the learner: it is
-    off while the check compares. Where forward takes no key, or no mask, the check does without.
+    off while the check compares. Arguments are told by their names, in another order too. Where
+    forward takes no key, or no mask, the check does without.
     A query that may attend to nothing should get zeros; if it gets anything else, this is noted.
 
     Args:

@@ -28,6 +28,10 @@ NAMES = {
         *("causal_mask", "src_mask", "tgt_mask", "may_attend", "attend"),
     },
     "x": {"x", "t", "inp", "input", "inputs", "tensor", "tokens", "z", "y", "out", "hidden_states"},
+    "embed_dim": {
+        *("embed_dim", "d_model", "dim", "d_embed", "embed_size", "emb_dim", "emb_size", "n_embd"),
+        *("hidden_size", "hidden_dim", "model_dim", "width", "d", "d_in", "input_dim"),
+    },
     "num_heads": {"num_heads", "n_heads", "heads", "n_head", "nhead", "nheads", "h", "num_head"},
 }
 # Arguments that have a purpose of their own, so that nobody need ask whether they are the mask.
