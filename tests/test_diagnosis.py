@@ -142,6 +142,8 @@ class Plain(nn.Module):
     def forward(self, x):
         do = {
             "split": lambda x: split_heads(x, 4),
+            "turn_query": lambda x: x,
+            "turn_key": lambda x: x,
             "share": lambda x: x,
             "scale": lambda s: s / math.sqrt(8),
             "after": lambda w: w,
@@ -149,6 +151,7 @@ class Plain(nn.Module):
             **self.parts,
         }
         q, k, v = (do["split"](proj(x)) for proj in (self.q_proj, self.k_proj, self.v_proj))
+        q, k = do["turn_query"](q), do["turn_key"](k)
         scores = do["scale"](q @ do["share"](k).mT)
         return self.out_proj(do["merge"](do["after"](scores.softmax(-1)) @ do["share"](v)))
 
@@ -198,6 +201,45 @@ def test_a_departure_is_named_with_its_evidence(part, departure):
 def test_what_is_not_known_is_located(part, step):
     report = report_on(**part)
     assert (report.verdict, report.first_difference) == ("unknown", step)
+
+
+def turned(kind):
+    """RoPE over eight features, which are paired by halves or as neighbours."""
+    angles = torch.arange(7.0)[:, None] * 10 ** -torch.arange(4.0)
+    turn = torch.polar(torch.ones_like(angles), angles)
+
+    def turn_pairs(x):
+        pairs = x.unflatten(-1, (2, 4)).mT if kind == "half" else x.unflatten(-1, (4, 2))
+        y = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * turn)
+        return (y.mT if kind == "half" else y).flatten(-2)
+
+    return turn_pairs
+
+
+@pytest.mark.parametrize("kind", ["half", "interleaved"])
+def test_both_layouts_of_rope_are_told_apart(kind):
+    report = report_on(turn_query=turned(kind), turn_key=turned(kind))
+    assert report.verdict == "attention", str(report)
+    report.expect(**{**USUAL, "rotary": kind})
+
+
+def test_rope_of_two_kinds_or_on_one_side_is_located():
+    for turns in (
+        {"turn_query": turned("half"), "turn_key": turned("interleaved")},
+        {"turn_query": turned("half")},
+    ):
+        report = report_on(**turns)
+        assert (report.verdict, report.first_difference) == ("unknown", "key")
+
+
+def test_with_one_token_little_is_claimed():
+    x = torch.randn(2, 1, 32)
+    report = diagnose(Plain(), x)
+    assert (report.verdict, report.facts["scale"], report.facts["layout"]) == (
+        "unknown",
+        None,
+        None,
+    )
 
 
 def test_without_attention_nothing_is_claimed():

@@ -200,10 +200,16 @@ def _columns(role: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor, float] | Non
     wanted = role.mT.flatten(0, 1).double()  # (G·d, L)
     offered = tokens.mT.flatten(0, 1).double()  # (N·C, L)
     sizes = wanted.norm(dim=1), offered.norm(dim=1)
-    cosines = (wanted / sizes[0][:, None]) @ (offered / sizes[1][:, None]).T
-    best, place = cosines.nan_to_num(-1).max(1)
+    offered = (offered / sizes[1][:, None]).nan_to_num().T
+    places = []
+    for some in (wanted / sizes[0][:, None]).split(128):  # all at once would fill the memory
+        best, place = (some @ offered).max(1)
+        if not (best > 1 - 1e-7).all():
+            return None
+        places.append(place)
+    place = torch.cat(places)
     factors = sizes[0] / sizes[1][place]
-    if best.min() < 1 - 1e-7 or factors.max() > factors.min() * (1 + 1e-4):
+    if factors.max() > factors.min() * (1 + 1e-4):
         return None
     place = place.unflatten(0, (len(role), -1))
     width = tokens.shape[-1]

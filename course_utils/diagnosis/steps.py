@@ -19,6 +19,11 @@ def first_difference(
     for name, source in sources.items():
         if source is None or not _side_by_side(source.columns):
             return name
+    # Query and key are turned alike, and values not at all.
+    if sources["key"].rotary != sources["query"].rotary:
+        return "key"
+    if sources["value"].rotary:
+        return "value"
     if scale is None:
         return "scaled_scores"
     if not site.dropout and not torch.allclose(site.mixing, site.weights, atol=1e-6):
