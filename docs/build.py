@@ -66,9 +66,7 @@ def main(target: Path | None) -> None:
         for path in lessons:
             prepare(path, source)
         readme = (ROOT / "README.md").read_text()
-        readme = re.sub(r"\]\(notebooks/", "](", readme).replace(
-            ".github/explorer.png", "explorer.png"
-        )
+        readme = re.sub(r"\]\((notebooks|\.github)/", "](", readme)
         others = [path.stem for path in sorted(ROOT.glob("*.md")) if path.stem != "README"]
         bench = "tests/bench/results", "tests/bench/why"
         titles = [*(path.stem for path in lessons), "mistakes", *reversed(others), *bench]
@@ -78,7 +76,8 @@ def main(target: Path | None) -> None:
             text = text.replace("](README.md", "](index.md").replace("](notebooks/", "](")
             (source / f"{name}.md").write_text(text)
         (source / "index.md").write_text(f"{readme}\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n")
-        for file in (".github/explorer.png", "notebooks/mistakes.md", "LICENSE"):
+        pictures = ".github/moving.svg", ".github/explorer.png"
+        for file in (*pictures, "notebooks/mistakes.md", "LICENSE"):
             shutil.copy(ROOT / file, source)
         shutil.copytree(ROOT / "deploy", source / "deploy")  # TEACHING links to a file in it
         (source / "tests" / "bench").mkdir(parents=True)

@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import re
+import runpy
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -786,3 +787,11 @@ def test_still_figures_have_the_look_of_the_view(make):
     assert all(axes.get_title("left") for axes in still.axes)
     assert still.alt.count(";") >= len(still.axes) - 1
     json.dumps(explorer.state)
+
+
+def test_the_picture_in_the_readme_is_what_its_tool_draws():
+    tool = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "moving.py"))
+    drawn = tool["moving"]()
+    assert tool["FILE"].read_text(encoding="utf-8") == drawn, "python tools/moving.py"
+    assert drawn.count('<g class="slide"') == 3
+    assert not re.search("<script|href", drawn)  # an image, and nothing else
