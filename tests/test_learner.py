@@ -1,5 +1,8 @@
 """Code that is not attempted, raises an error, or returns something of the wrong kind."""
 
+import json
+import sys
+
 import pytest
 import torch
 from learners import Base, by_einsum, failure, merge_by_loop, split_by_reshape
@@ -8,6 +11,7 @@ from torch.nn import functional as F
 
 from course_utils import attention as ours
 from course_utils.exercises import (
+    check_attention_scale,
     check_multi_head_attention,
     check_scaled_dot_product_attention,
     check_split_heads,
@@ -137,6 +141,7 @@ def in_place(x, num_heads):
         (lambda x, h: (), "returned 0 things"),
         (lambda x, h: ours.split_heads(x, h).detach(), "no gradient flows back to x"),
         (lambda x, h: torch.tensor(ours.split_heads(x, h).tolist()), "no gradient flows back"),
+        (lambda x, h: sys.exit(1), "your code raised SystemExit: 1"),
         (lambda x: x, "takes 1 positional argument but 2 were given"),
         (lambda x, h: x.view(2, 3, 2, 4).transpose(1, 2), "RuntimeError: shape '[2, 3, 2, 4]'"),
         (lambda x, h: x.view(*x.shape[:2], 2, -1).transpose(1, 2), "has shape (1, 2, 4, 6), exp"),
@@ -240,6 +245,16 @@ def test_an_error_is_told_with_the_learners_own_line():
         f"  in your line {line}: return x.view(x.shape[0], x.shape[1], heads, -1)\n"
         "  input: x (2, 3, 8), num_heads 2"
     )
+
+
+def test_a_line_of_the_standard_library_is_not_theirs():
+    failed = failure(check_split_heads, lambda x, h: json.loads("no"))  # theirs
+    assert 'json.loads("no"))  # theirs' in str(failed)
+
+
+def test_a_text_is_no_number():
+    failed = failure(check_attention_scale, lambda d, h: str((d // h) ** -0.5))
+    assert "the factor is of type str; expected a number." in str(failed)
 
 
 def test_an_endless_loop_can_be_interrupted_and_says_so():

@@ -28,6 +28,8 @@ QKVM = {"query": 1, "key": 2, "value": 3, "mask": 4}
         lambda q, k, v, dropout_p=0.0, mask=None: (q, k, v, mask),
         lambda values, keys, query, mask: (query, keys, values, mask),
         lambda q, k, v, attn_mask=None, scale=None: (q, k, v, attn_mask),
+        lambda q, k, v, /, mask=None: (q, k, v, mask),
+        lambda q, k, v, scale=None, mask=None, /: (q, k, v, mask),
         lambda *x: x,
         lambda q, *rest: (q, *rest),
         lambda q, k, v, **more: (q, k, v, more["mask"]),

@@ -111,7 +111,10 @@ class Binding:
         for name, wanted in SWITCHES.items():
             if name in kinds and isinstance(kinds[name].default, bool):
                 named[name] = wanted
-        bound = self.signature.bind_partial(**{n: x for n, x in named.items() if n in kinds})
+        for name, p in kinds.items():  # one that has no name for callers cannot be skipped
+            if p.kind is p.POSITIONAL_ONLY and p.default is not p.empty:
+                named.setdefault(name, p.default)
+        bound = inspect.BoundArguments(self.signature, {n: named[n] for n in kinds if n in named})
         return fn(*bound.args, *extra, **bound.kwargs, **rest)
 
     def in_order_of(self, roles: tuple[str, ...], fn: Callable) -> Callable:
