@@ -11,6 +11,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Lessons that are run neither read nor change what somebody has answered in them.
 os.environ["COURSE_ANSWERS"] = os.devnull
 
+# They train, or hold a real model. If one began last, the other worker would be idle meanwhile.
+LONGEST = ("07_", "08_", "09_")
+
 IS_CI = bool(os.environ.get("CI"))
 
 settings.register_profile("course", max_examples=100 if IS_CI else 10)
@@ -18,7 +21,8 @@ settings.load_profile("course")
 
 
 def pytest_collection_modifyitems(items):
-    """Skip slow tests unless the environment variable CI is set."""
+    """Skip slow tests unless the variable CI is set, and begin with the longest notebooks."""
+    items.sort(key=lambda item: not item.path.name.startswith(LONGEST))
     for item in items:
         if not IS_CI and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="slow: runs where the variable CI is set"))

@@ -82,7 +82,7 @@ def test_the_hand_out_copy_replaces_nobodys_work(tmp_path, target):
 
 
 STORED = {QUESTION, STOPS}  # what moves before a cell has run
-QUICK = (LESSONS[0], LESSONS[3], LESSONS[4])  # all of them take a core half a minute
+QUICK = (LESSONS[0], LESSONS[4])  # all of them take a core half a minute
 
 
 @pytest.mark.parametrize(

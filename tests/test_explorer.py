@@ -120,6 +120,10 @@ def test_what_a_notebook_stores(make):
     assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG\r\n\x1a\n")
     assert metadata["image/png"]["alt"] == explorer.still().alt
     assert data["text/plain"] == repr(explorer)
+    # The same for every explorer, so that nbval has nothing to say.
+    assert data[stops.MIMETYPE] == stops.MARK
+    kept = stops.unpack(metadata[stops.MIMETYPE]["stops"])
+    assert kept == explorer.views(stops.MAX_HTML)
     for name, control in explorer.controls.items():
         before = repr(explorer)
         put(control, positions(control)[-1])

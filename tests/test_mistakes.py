@@ -139,24 +139,26 @@ def test_every_mistake_alone_is_named_and_nothing_else(solution):
     assert silent == expected
 
 
-# All pairs take a core half a minute; here every ninth.
-some_or_all = pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
+def some_or_all(every):
+    """All pairs take a core minutes, so without CI only every third, ninth … is tried."""
+    return pytest.mark.parametrize("step", [every, pytest.param(1, marks=pytest.mark.slow)])
 
 
 class TestPairs:
+    @some_or_all(3)
     @pytest.mark.parametrize("solution", [SPLIT, MERGE, ATTENTION])
-    def test_of_a_function(self, solution):
-        for bugs in combinations(solution, 2):
+    def test_of_a_function(self, solution, step):
+        for bugs in [*combinations(solution, 2)][::step]:
             assert_named(solution, bugs)
 
-    @some_or_all
+    @some_or_all(27)
     @pytest.mark.parametrize("first", known(LAYER)[::2])
     def test_of_a_layer(self, first, step):
         check_layer_pairs(first, step)
 
 
 class TestMorePairs:  # a class of its own, so that a second worker takes it
-    @some_or_all
+    @some_or_all(27)
     @pytest.mark.parametrize("first", known(LAYER)[1::2])
     def test_of_a_layer(self, first, step):
         check_layer_pairs(first, step)

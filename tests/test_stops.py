@@ -13,7 +13,7 @@ from nbclient import NotebookClient
 from course_utils.jupyter.sheet import SHEET
 from course_utils.sliders import Explorer, explore_split, stops
 from course_utils.sliders.controls import make_slider, make_text
-from course_utils.sliders.stops import MARK, MAX_HTML, MIMETYPE, pack, unpack
+from course_utils.sliders.stops import MAX_HTML, MIMETYPE, pack, unpack
 from course_utils.sliders.style import style_sheet
 
 SHOWS_ONE = re.compile(r"^(\w+ = )?explore_", re.MULTILINE)
@@ -45,14 +45,6 @@ def test_views_that_differ_in_numbers_take_little_room():
 def stored(explorer) -> tuple[dict, dict]:
     data, metadata = explorer._repr_mimebundle_()
     return data, metadata.get(MIMETYPE)
-
-
-@each_explorer
-def test_an_output_holds_a_mark_and_its_stops(make):
-    explorer = make()
-    data, metadata = stored(explorer)
-    assert data[MIMETYPE] == MARK  # the same for every explorer, so that nbval has nothing to say
-    assert unpack(metadata["stops"]) == explorer.views(MAX_HTML)
 
 
 def test_what_is_too_large_or_shows_an_error_has_no_stops(monkeypatch):

@@ -1,4 +1,8 @@
-"""The whole layer: lesson 4."""
+"""The whole layer: lesson 4.
+
+The learner passes a class. For each trial a layer is built from it, its projections are filled with
+our numbers, and its answer is compared with that of torch's own layer.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
