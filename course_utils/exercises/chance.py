@@ -30,12 +30,13 @@ class Means(TorchFunctionMode):
     Attributes:
         drawn: whether anything random was asked for.
         by_hand: whether that was more than torch's own dropout.
+        noise: whether a normal distribution was asked for, with which nobody drops anything.
         dropped: what went into torch's own dropout while it was on.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.drawn = self.by_hand = False
+        self.drawn = self.by_hand = self.noise = False
         self.dropped: list[Tensor] = []
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -57,6 +58,7 @@ class Means(TorchFunctionMode):
             kwargs |= {"dropout_p": 0.0} if "dropout_p" in kwargs else {}
             return func(*args, **kwargs)
         self.drawn = self.by_hand = True
+        self.noise |= func in _NORMAL or func is Tensor.normal_
         return self._mean(func, args, kwargs)
 
     def _mean(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:

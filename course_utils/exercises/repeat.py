@@ -38,6 +38,7 @@ KEPT = Mistake(
     why="Two calls with the same input must give the same result, whatever came in between.",
     look="what is stored in self, or outside the function, while it runs",
 )
+IS_RANDOM = "the same input gives another result each time: something is random."
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,12 @@ def run_again(answered: list[Judged], calm: Judged) -> Repeated:
     before = _random_states()
     if not calm.gives(calm.run.answer()):
         if before != _random_states():
-            raise CheckFailed("the same input gives another result each time: something is random.")
+            raise CheckFailed(IS_RANDOM)
         return Repeated((KEPT,), False)
     mistakes: tuple[Mistake, ...] = ()
     changes = not calm.gives(calm.run.answer(within=nullcontext()))
+    if changes and calm.means.noise:
+        raise CheckFailed(IS_RANDOM)
     if changes and (not calm.means.by_hand or calm.right):
         mistakes = (DROPOUT,)
     explained = tuple(judged for judged in answered if _dropped_too_early(judged))
