@@ -398,7 +398,8 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
         total = [None, sum(state["weights"]), state["output"]]
         return [("plain", [*map(list, rows), total])]
     if "key_tokens" in state:  # explore_lines, explore_animal
-        return [("plain", [list(row) for row in zip(*state["weights"], strict=True)])]
+        keys = zip(state["blocked"], *state["weights"], strict=True)
+        return [("plain", [[None if is_shut else w for w in row] for is_shut, *row in keys])]
     if "output" in state:  # explore_query
         weights, values = state["weights"], state["values"]
         looks = [[s, None, w] for s, w in zip(state["scores"], weights, strict=True)]
