@@ -49,7 +49,7 @@ def test_costs_may_be_any_kind_of_number():
         (lambda costs: costs[:2], "only two results came back; expected parameters, multiply-adds"),
         (lambda costs: costs[0], "only the first of the results"),
         (lambda costs: (*costs[:2], None), "stored weights is of type NoneType; expected a number"),
-        (lambda costs: (costs[0], "5", costs[2]), "multiply-adds is of type str; expected a number"),
+        (lambda costs: (3, "5", costs[2]), "multiply-adds is of type str; expected a number"),
         (lambda costs: [[1], *costs[1:]], "parameters is of type list; expected a number"),
         (lambda costs: (torch.zeros(2), 1, 1), r"a tensor of shape \(2,\); expected a number"),
         (lambda costs: (*costs, 1), "returned 4 things"),
