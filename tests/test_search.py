@@ -28,7 +28,7 @@ def trials(name):
     exercise = SOLUTIONS[name].exercise
     torch.manual_seed(0)
     exercise, code = exercise.fit(exercise, SOLUTIONS[name].make())
-    return exercise, [exercise.prepare(code, trial)[1] for trial in exercise.trials()]
+    return exercise, [exercise.build(code, trial)[1] for trial in exercise.trials()]
 
 
 def returned(state):

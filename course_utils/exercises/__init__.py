@@ -2,6 +2,7 @@
 
 from course_utils.exercises.attention import check_scaled_dot_product_attention
 from course_utils.exercises.bug_hunt import check_repair
+from course_utils.exercises.calling import CheckFailed
 from course_utils.exercises.cls_maps import check_cls_maps
 from course_utils.exercises.copy_weights import check_copy_weights
 from course_utils.exercises.cost import check_layer_cost
@@ -9,7 +10,6 @@ from course_utils.exercises.cross_attention import check_cross_attention
 from course_utils.exercises.from_lines import from_lines
 from course_utils.exercises.heads import check_merge_heads, check_split_heads
 from course_utils.exercises.layer import check_multi_head_attention
-from course_utils.exercises.learner import CheckFailed
 from course_utils.exercises.maps import check_per_head_weights, check_previous_token
 from course_utils.exercises.masks import check_attention_mask
 from course_utils.exercises.one_head import check_head_projection, check_remove_head

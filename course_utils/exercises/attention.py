@@ -14,9 +14,9 @@ from course_utils.exercises.attention_steps import (
     HEADS,
     divisor_of,
 )
+from course_utils.exercises.calling import CheckFailed
 from course_utils.exercises.exercise import Exercise
 from course_utils.exercises.judge import check
-from course_utils.exercises.learner import CheckFailed
 from course_utils.exercises.search import Answer
 from course_utils.exercises.signature import as_function, bind, left_out
 from course_utils.exercises.trial import Trial, random_mask, random_numbers

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from torch import nn
 
+from course_utils.exercises.calling import CheckFailed
 from course_utils.exercises.judge import judge, whose
 from course_utils.exercises.layer import MULTI_HEAD_ATTENTION
-from course_utils.exercises.learner import CheckFailed
 
 PLANTED = {  # number of the layer, and what went wrong in it
     1: "split-without-transpose",

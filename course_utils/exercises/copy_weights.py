@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from course_utils.attention import MultiHeadAttention
+from course_utils.exercises.calling import CheckFailed
 from course_utils.exercises.exercise import Exercise
 from course_utils.exercises.judge import check
 from course_utils.exercises.layer_steps import INPUT_PROJECTIONS, PROJECTIONS
-from course_utils.exercises.learner import CheckFailed
 from course_utils.exercises.search import Answer, Compute, Mistake, Step
 from course_utils.exercises.trial import SIZES, Trial, with_random_parameters
 

@@ -8,9 +8,9 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_utils.attention import MultiHeadAttention
+from course_utils.exercises.calling import CheckFailed, as_number
 from course_utils.exercises.exercise import Exercise
 from course_utils.exercises.judge import check
-from course_utils.exercises.learner import CheckFailed, as_number
 from course_utils.exercises.search import Answer, Mistake, Step
 from course_utils.exercises.trial import SIZES, Trial
 

@@ -39,7 +39,7 @@ class Exercise:
         results: the steps whose values come back, in order, and what messages call each.
         weights: which of them are attention weights, whose rows must sum to 1; "" if none is.
         fit: makes of this exercise and the learner's code the exercise that is judged by, with what
-            the code does not take left out, and what is called or prepared.
+            the code does not take left out, and what is called or built.
         trials: makes the inputs, easy ones first. The last one tells most mistakes apart: the
             search begins with it.
         truth: torch's own answer to ``Trial.given``, passed by name, or one that is computed in
@@ -48,7 +48,7 @@ class Exercise:
         call: calls the learner's code with copies of ``Trial.arguments``, passed by name, and
             makes a tensor or a tuple of tensors of what comes back.
         note: what the line that all is right ends with, for example what was left out.
-        prepare: makes of the learner's code and a trial what is called, and the trial for it.
+        build: makes of the learner's code and a trial what is called, and the trial for it.
         learn: what a learner's results tell the steps, from the values of all steps and the result
             on each input without a mask.
         watched: names of steps whose numbers any code must compute, whatever way it takes.
@@ -68,7 +68,7 @@ class Exercise:
     covered: str = SIZES_IN_WORDS
     call: Callable[..., object] = in_order
     fit: Callable[["Exercise", Callable], tuple["Exercise", Callable]] = function_by_names
-    prepare: Callable[[Callable, Trial], tuple[Callable, Trial]] = as_it_is
+    build: Callable[[Callable, Trial], tuple[Callable, Trial]] = as_it_is
     learn: Callable[[Observations], dict[str, object]] | None = None
     watched: tuple[str, ...] = ()
     asks_for_masks: bool = False

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from course_utils.exercises.learner import CheckFailed
+from course_utils.exercises.calling import CheckFailed
 
 
 def from_lines(signature: str, lines: Mapping[str, str], order: str) -> Callable:

@@ -16,9 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from course_utils.exercises.chance import Means
-from course_utils.exercises.exercise import Exercise
-from course_utils.exercises.learner import (
+from course_utils.exercises.calling import (
     CheckFailed,
     CodeRaised,
     NotAttempted,
@@ -26,14 +24,16 @@ from course_utils.exercises.learner import (
     has_lines,
     is_stub,
 )
-from course_utils.exercises.locate import Place, computed_values, locate
-from course_utils.exercises.observe import (
+from course_utils.exercises.chance import Means
+from course_utils.exercises.differences import (
     Judged,
     blocked_rows,
     note_about_gradients,
     note_about_large_scores,
     observations,
 )
+from course_utils.exercises.exercise import Exercise
+from course_utils.exercises.locate import Place, computed_values, locate
 from course_utils.exercises.repeat import Repeated, run_again
 from course_utils.exercises.search import DoesNotFit, Mistake, explain, same, values_of
 from course_utils.exercises.signature import Undecided
@@ -205,7 +205,7 @@ def _run_all(exercise: Exercise, learner: Callable) -> tuple[list[Judged], list[
     answered: list[Judged] = []
     failed: list[Failed] = []
     for trial in exercise.trials():
-        run = Run(exercise, *exercise.prepare(learner, trial))
+        run = Run(exercise, *exercise.build(learner, trial))
         means = Means()
         try:
             answer = run.answer(within=means)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from course_utils.exercises.attention_steps import divisor_of
+from course_utils.exercises.calling import CheckFailed, call
 from course_utils.exercises.chance import Means
 from course_utils.exercises.exercise import Exercise
 from course_utils.exercises.judge import check
@@ -22,7 +23,6 @@ from course_utils.exercises.layer_steps import (
     PROJECTIONS,
     Projection,
 )
-from course_utils.exercises.learner import CheckFailed, call
 from course_utils.exercises.projections import Found, as_linear, find
 from course_utils.exercises.search import Answer, same
 from course_utils.exercises.signature import Binding, bind, left_out, uncompiled
@@ -51,7 +51,7 @@ def _fit(
         trials=partial(
             _trials, keys=keys, values=binding.takes("value"), masks="with and" in masks
         ),
-        prepare=partial(_built, binding=binding),
+        build=partial(_built, binding=binding),
         call=partial(_call, binding=binding),
         covered=f"{kinds}, {masks}, in train and eval mode",
         note=left_out(binding),

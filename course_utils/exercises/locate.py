@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from course_utils.exercises.chance import Means
-from course_utils.exercises.observe import Judged, axis_of_sums
+from course_utils.exercises.differences import Judged, axis_of_sums
 from course_utils.exercises.search import comparable, same, traced
 from course_utils.exercises.watch import Watch, among, first_difference, numbers_of, passed
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from course_utils.exercises.learner import CheckFailed
-from course_utils.exercises.observe import Judged
+from course_utils.exercises.calling import CheckFailed
+from course_utils.exercises.differences import Judged
 from course_utils.exercises.search import Mistake, same
 
 DROPOUT = Mistake(

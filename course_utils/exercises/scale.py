@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from course_utils.exercises.attention_steps import TOO_FLAT
+from course_utils.exercises.calling import as_number
 from course_utils.exercises.exercise import Exercise
 from course_utils.exercises.judge import check
-from course_utils.exercises.learner import as_number
 from course_utils.exercises.search import Answer, Mistake, Step
 from course_utils.exercises.trial import SIZES, Trial, random_numbers
 

@@ -6,8 +6,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from course_utils.exercises.calling import CheckFailed, CodeRaised, Run, numbers_in
 from course_utils.exercises.chance import Means, one_factor
-from course_utils.exercises.learner import CheckFailed, CodeRaised, Run, numbers_in
 from course_utils.exercises.search import Answer, same, values_of
 from course_utils.exercises.trial import Trial, random_numbers
 
