@@ -64,9 +64,13 @@
             const at = made.map(({ stop }) => stop());
             if (!Object.hasOwn(stops, at.join())) return at;
             const [text, numbers] = views[stops[at.join()]], gaps = numbers.split(" ");
-            view.replaceChildren(
-                build(texts[text].map((part, i) => part + (gaps[i] ?? "")).join("")),
-            );
+            try {
+                view.replaceChildren(
+                    build(texts[text].map((part, i) => part + (gaps[i] ?? "")).join("")),
+                );
+            } catch {
+                view.replaceChildren("What is stored for this setting cannot be shown.");
+            }
             return at;
         };
         for (const { input } of made)
