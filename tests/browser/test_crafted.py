@@ -61,6 +61,9 @@ RUNS = {
     "a fill": f'<svg><text fill="url({ELSEWHERE}#a)" filter="url({ELSEWHERE}#b)">a</text></svg>',
     "a part of JupyterLab": '<div class="jp-Dialog lm-Widget ac" id="jp-main-dock-panel">a</div>',
     "over everything": '<div style="position:fixed;inset:0;z-index:9999">a</div>',
+    "over the next cell": (
+        '<div style="margin-bottom:-300px;transform:translateY(30px);height:300px">a</div>'
+    ),
     "instructions of XML": f'<?xml-stylesheet href="{ELSEWHERE}"?><b>a</b>',
     "marked as text": f"<![CDATA[<img src='x' onerror='{RUN}'/>]]>",
 }
@@ -77,7 +80,7 @@ REFUSED = {
     "a character that XML has not": "a\x00b",
 }
 COSTLY = {
-    "a long name": f'<p style="width:{"a" * 500_000}">a</p>',
+    "a long value": f'<p style="width:{"a" * 500_000}">a</p>',
     "a million columns": (
         '<div style="display:grid;grid-template-columns:repeat(9999999,1px)">a</div>'
     ),
@@ -156,6 +159,8 @@ class Page:
                 assert attribute != "src" or value.startswith("data:image/png;base64,")
                 assert attribute != "class" or all(c.startswith("ac") for c in value.split())
                 assert not re.search("url|position", value)
+                assert attribute != "style" or not re.search(r"\d{4}|calc", value)
+                assert not attribute.endswith("span") or int(value) < 100
         assert self.page.evaluate("window.ran") is None
         assert [url for url in self.asked if not url.startswith("data:image/png")] == []
 
@@ -226,7 +231,9 @@ def test_what_is_no_explorer_is_refused(page, content):
     ids=["nothing", "a number", "no base64", "nothing deflated", "a bomb", "too long"],
 )
 def test_what_cannot_be_unpacked_is_refused(page, kind, key, stored):
-    assert page.show(kind, {key: stored})
+    said = page.show(kind, {key: stored})
+    assert said
+    assert stored != BOMB or "too much is stored" in said
 
 
 LETTERS = [["a", "A"], ["b", "B"]]
@@ -301,8 +308,13 @@ def test_jupyterlab_runs_nothing_of_a_notebook_that_nobody_trusts(chromium, lab)
     slider = tab.page.locator(".ac-explorer input").first
     slider.focus()
     view = tab.page.locator(".ac-explorer-view").first
+    reaches_out = """(view) => {
+        const box = view.closest(".jp-OutputArea-output").getBoundingClientRect();
+        return view.contains(document.elementFromPoint(box.left + 50, box.bottom + 20));
+    }"""
     for name in [*RUNS, *COSTLY][:-1]:
         assert name in view.inner_text()
+        assert not view.evaluate(reaches_out)
         tab.page.keyboard.press("ArrowRight")
     tab.page.keyboard.press("End")
     assert view.inner_text() == "What is stored for this setting cannot be shown."
