@@ -546,3 +546,22 @@ BROKEN_OUTPUTS = """() => {
     }
     return {outputs: outputs.length, broken};
 }"""
+
+
+def test_printed_pages_have_no_large_gap_and_show_all_code(chromium, lab):
+    """File → Print: what is never cut in two is at most a quarter of a page high."""
+    page = chromium.new_page(viewport={"width": 718, "height": 1047})  # A4 within its margins
+    page.emulate_media(media="print")
+    for path in NOTEBOOKS:
+        page.goto(f"{lab.base}/nbconvert/html/notebooks/{path.name}?token={lab.token}")
+        heights = page.locator("img").evaluate_all("(all) => all.map((one) => one.height)")
+        assert heights
+        assert max(heights) < 1047 / 4
+        cut = """(all) => all.filter((one) => one.scrollWidth > one.clientWidth)
+            .map((one) => one.innerText)"""
+        assert page.locator(".jp-InputArea pre, .jp-InputArea").evaluate_all(cut) == []
+        kinds = page.locator(".jp-InputArea-editor").evaluate_all(
+            "(all) => all.map((one) => getComputedStyle(one).display)"
+        )
+        assert set(kinds) == {"block"}  # a table's row goes to the next page as a whole
+    page.close()
