@@ -1,4 +1,4 @@
-"""A small extension of Jupyter's server: how JupyterLab prints a notebook, or exports it as HTML."""
+"""A small extension of Jupyter's server: how JupyterLab prints and exports a notebook."""
 
 from pathlib import Path
 
