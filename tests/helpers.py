@@ -4,7 +4,7 @@ from functools import partial
 from html.parser import HTMLParser
 
 import torch
-from ipywidgets import Checkbox, SelectionSlider, Text
+from ipywidgets import Checkbox, RadioButtons, SelectionSlider, Text
 from torch import nn
 
 from course_utils.attention import MultiHeadAttention
@@ -185,8 +185,8 @@ ODD_TOKENS = [
 
 
 def positions(control):
-    """All indices of a slider; of a switch and of a text what it is now, and another."""
-    if isinstance(control, SelectionSlider):
+    """All indices of a slider or buttons; of a switch and of a text what it is now, and another."""
+    if isinstance(control, SelectionSlider | RadioButtons):
         return range(len(control.options))
     if isinstance(control, Checkbox):
         return (control.value, not control.value)
@@ -195,7 +195,7 @@ def positions(control):
 
 
 def put(control, position):
-    if isinstance(control, SelectionSlider):
+    if isinstance(control, SelectionSlider | RadioButtons):
         control.index = position
     else:
         control.value = position
