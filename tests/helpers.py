@@ -2,6 +2,7 @@
 
 from functools import partial
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import torch
 from ipywidgets import Checkbox, RadioButtons, SelectionSlider, Text
@@ -237,6 +238,7 @@ class Page(HTMLParser):
         self.tables, self.tags, self.paragraphs, self.alerts, self.open = [], [], [], [], []
         self.in_alert = False
         html.encode()  # half a surrogate pair, for one, never reaches the browser
+        ElementTree.fromstring(f"<div>{html}</div>")  # stored views are read as XML
         self.feed(html)
         self.close()
         assert self.open == []
@@ -246,8 +248,7 @@ class Page(HTMLParser):
         attributes = dict(attrs)
         assert not any(name.startswith("on") for name in attributes), attributes
         self.tags.append(tag)
-        if tag not in ("img", "br"):  # which have no end
-            self.open.append(tag)
+        self.open.append(tag)
         if tag == "table":
             self.tables.append({"caption": "", "rows": [], "cells": [], "titles": []})
         elif tag == "tr":
