@@ -61,8 +61,12 @@ class CourseFigure(Figure):
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         data, metadata = self.bundle()
-        # JupyterLab and the static edition show this one where the page is dark.
+        # JupyterLab and the static edition show this one where the page is dark. Everything has
+        # its place by now, and finding it again would take as long as drawing.
+        layout = self.get_layout_engine()
+        self.set_layout_engine("none")
         metadata["image/png"]["dark"] = base64.b64encode(self.png(dark=True)).decode()
+        self.set_layout_engine(layout)
         return data, metadata
 
 
