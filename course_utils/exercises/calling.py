@@ -266,7 +266,11 @@ def _require_ordinary(name: str, x: object, *, boolean: bool) -> None:
     """
     if not isinstance(x, Tensor):
         kind = "a NumPy array" if type(x).__module__ == "numpy" else f"of type {type(x).__name__}"
-        raise CheckFailed(f"{name} is {kind}; expected a torch tensor.")
+        hint = " Is there a yield where a return is meant?" if inspect.isgenerator(x) else ""
+        if inspect.iscoroutine(x):
+            x.close()  # or Python warns that nobody has waited for it
+            hint = " Write def without async."
+        raise CheckFailed(f"{name} is {kind}; expected a torch tensor.{hint}")
     if x.device.type != "cpu":
         raise CheckFailed(f"{name} is on device {x.device}; expected cpu, like the input.")
     if x.layout != torch.strided:

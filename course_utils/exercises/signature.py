@@ -176,9 +176,11 @@ def bind(
         if place is not None:
             roles[role] = place.name
             open_places.remove(place)
+    if takes_words:  # by the exercise's own names
+        by_name = () if takes_more else needed
+        by_name += ("mask",) if "mask" in optional else ()
+        roles |= {role: role for role in by_name if role not in roles}
     in_order = tuple(r for r in (*needed, *optional) if r not in roles) if takes_more else ()
-    if takes_words and "mask" in optional and not {"mask"} & {*roles, *in_order}:
-        roles["mask"] = "mask"
 
     if not all(role in roles or role in in_order for role in needed):
         return Binding(None, {}, needed)  # Python itself says how many arguments are too many

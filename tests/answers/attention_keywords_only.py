@@ -1,0 +1,20 @@
+# exercise = "scaled_dot_product_attention"
+# verdict = "right"
+#
+# Everything comes by name.
+
+import math
+
+import torch
+
+
+def attend(q, k, v, mask):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = torch.softmax(scores, dim=-1).nan_to_num(0)
+    return weights @ v, weights
+
+
+def answer(**given):
+    return attend(given["query"], given["key"], given["value"], given.get("mask"))
