@@ -11,6 +11,7 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from course_utils.exercises.attention_steps import divisor_of
 from course_utils.exercises.calling import CheckFailed, call
@@ -228,16 +229,21 @@ def _truth(
     biases = [query.new_zeros(d) if p.bias is None else p.bias for p in projections.values()]
     key = query if key is None else key
     value = key if value is None else value
-    layer = nn.MultiheadAttention(d, num_heads, batch_first=True, dtype=query.dtype)
-    layer.in_proj_weight.data = torch.cat(weights[:3])
-    layer.in_proj_bias.data = torch.cat(biases[:3])
-    layer.out_proj.weight.data = weights[3]
-    layer.out_proj.bias.data = biases[3]
     if mask is not None:  # there True means blocked, and samples and heads share an axis
         mask = ~mask.expand(len(query), num_heads, query.shape[1], key.shape[1]).flatten(0, 1)
-    output, _ = layer(query, key, value, attn_mask=mask, need_weights=False)
-    _, attention = layer(query, key, value, attn_mask=mask, average_attn_weights=False)
-    return output, attention.nan_to_num(0)  # NaN where a whole row is blocked
+    attend = partial(
+        F.multi_head_attention_forward,
+        *(x.transpose(0, 1) for x in (query, key, value)),  # (L, N, D)
+        *(d, num_heads, torch.cat(weights[:3]), torch.cat(biases[:3]), None, None, False, 0.0),
+        *(weights[3], biases[3]),
+        attn_mask=mask,
+        training=False,
+        average_attn_weights=False,
+    )
+    output, attention = attend(need_weights=True)
+    if mask is not None:  # NaN where a whole row is blocked; without weights there are zeros
+        output, _ = attend(need_weights=False)
+    return output.transpose(0, 1), attention.nan_to_num(0)
 
 
 MULTI_HEAD_ATTENTION = Exercise(
