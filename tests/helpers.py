@@ -12,6 +12,7 @@ from course_utils.attention import MultiHeadAttention
 from course_utils.sliders import (
     Explorer,
     explore_animal,
+    explore_average,
     explore_blocks,
     explore_digits,
     explore_head_counts,
@@ -139,6 +140,7 @@ MAKERS = {
     "mixture": partial(make_values, explore_mixture),
     "lines": partial(explore_lines, normal(2, 4, 4).softmax(-1)),
     "animal": explore_animal,
+    "average": partial(explore_average, normal(2, 2, 3, 3).softmax(-1)),
     "layer": partial(explore_layer, 4, seq_len=2),
     "blocks": partial(explore_blocks, ["a", "b"], embed_dim=4),
     "masks": make_masks,

@@ -44,6 +44,7 @@ from course_utils.questions.quizzes import SteppedQuiz
 from course_utils.questions.reading import read_number, read_shape
 from course_utils.sliders import (
     Explorer,
+    explore_average,
     explore_blocks,
     explore_head_counts,
     explore_heads,
@@ -277,6 +278,10 @@ def mixture_shows(explorer, query, key, value, tokens, chosen):
     looked_at(explorer)
 
 
+def average_shows(explorer, weights, tokens):
+    assert explorer.state["maps"] == pytest.approx(torch.as_tensor(weights).double().numpy())
+
+
 def lines_show(explorer, weights, query_tokens, key_tokens, query, blocked):
     own = torch.as_tensor(weights).double()[:, query]
     assert torch.allclose(torch.tensor(explorer.state["weights"]).double(), own, atol=1e-6)
@@ -388,6 +393,7 @@ CALLS = {
         },
         lines_show,
     ),
+    explore_average: ({"weights": [[FOUR, FOUR]], "tokens": FRUITS}, average_shows),
     explore_blocks: ({"tokens": FRUITS[:3], "embed_dim": 6, "num_heads": 2}, blocks_show),
     explore_layer: ({"embed_dim": 6, "seq_len": 3, "num_heads": 2}, layer_shows),
     explore_scale: ({"head_dims": (1, 4), "num_tokens": 3, "seed": 0}, scale_shows),

@@ -33,6 +33,7 @@ from course_utils.pictures.shapes import Area, Box, Dot, Line, Picture, Text, ar
 from course_utils.pictures.svg import picture_html
 from course_utils.sliders import (
     explore_animal,
+    explore_average,
     explore_blocks,
     explore_layer,
     explore_lines,
@@ -217,6 +218,10 @@ PICTURES = {
     "flow of lesson 1": lambda: explore_query(Q, K, V, tokens=TOKENS, chosen=IT),
     "mixture": make_mixture,
     "mixture of lesson 1": lambda: explore_mixture(Q, K, V, tokens=TOKENS, chosen=IT),
+    "average": lambda: explore_average(normal(2, 2, 3, 3).softmax(-1)),
+    "average of four heads": lambda: explore_average(
+        normal(1, 4, 4, 4).softmax(-1), tokens=["notwithstanding", "a", "b", "c"]
+    ),
     "blocks": explore_blocks,
     "layer": explore_layer,
 }

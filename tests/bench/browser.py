@@ -71,6 +71,7 @@ SUBJECTS = {
     "explore_mixture": ("explore_mixture(q, k, v[:, :2])", "html", SMALL),
     "explore_lines": ("explore_lines(torch.rand(4, 8, 8).softmax(-1))", "html", SMALL),
     "explore_animal": ("explore_animal()", "html", "L = 16"),
+    "explore_average": ("explore_average(torch.rand(2, 2, 3, 3).softmax(-1))", "html", SMALL),
     "explore_blocks": ("explore_blocks()", "html", "L = 3, D = 8"),
     "explore_layer": ("explore_layer()", "html", "L = 6, D = 16"),
     "explore_scale": ("explore_scale(num_tokens=8)", "html", SMALL),

@@ -414,6 +414,9 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
             ("strip", strip),
             ("plain", [[None, shape] for shape in state["shapes"].values()]),
         ]
+    if "maps" in state and "step" in state:  # explore_average, all heads in one list
+        own = [state["maps"]] if state["step"] == "averaged" else state["maps"]
+        return [("plain", rows) for maps in own for rows in maps]
     if "cards" in state:  # explore_blocks, whose cells say "cat 3"
         return [("plain", [[None] * len(row) for row in card]) for card in state["cards"]]
     if "factor" in state:  # explore_mixture
