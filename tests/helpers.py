@@ -11,6 +11,7 @@ from course_utils.attention import MultiHeadAttention
 from course_utils.sliders import (
     Explorer,
     explore_animal,
+    explore_block,
     explore_blocks,
     explore_digits,
     explore_head_counts,
@@ -139,6 +140,7 @@ MAKERS = {
     "lines": partial(explore_lines, normal(2, 4, 4).softmax(-1)),
     "animal": explore_animal,
     "layer": partial(explore_layer, 4, seq_len=2),
+    "block": partial(explore_block, 4, num_heads=2, seq_len=3),
     "blocks": partial(explore_blocks, ["a", "b"], embed_dim=4),
     "masks": make_masks,
     "masks of our layer": partial(make_masks, "ours, while training"),
