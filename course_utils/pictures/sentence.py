@@ -83,7 +83,7 @@ def names_of_heads(heads: int) -> list[str]:
 class _Rows:
     """The queries in a row, the keys in a row below, and below these a row of weights per head."""
 
-    LEAST_LEFT = 62  # for the names of the rows
+    LEFT = 62  # for the names of the rows, if they are short
     TOP, FOOT, STRIP = 26, 138, 152  # where the words stand, and where the weights begin
     HEIGHT = 20  # of a row of weights
     key_anchor = "middle"
@@ -93,7 +93,7 @@ class _Rows:
     ) -> None:
         self.names, self.heads = names, len(names)
         widest = max(text_width(name, _SIDE["size"]) for name in names)
-        self.left = max(self.LEAST_LEFT, (20 if self.heads > 1 else 12) + widest)
+        self.left = self.LEFT if widest <= self.LEFT - 20 else 26 + widest
         self.queries, self.keys = map(self._spread, (query_tokens, key_tokens))
         ends = [x + room / 2 for x, room in (self.queries[-1], self.keys[-1])]
         self.size = max(WIDTH, *ends), self.STRIP + self.heads * self.HEIGHT + 4
