@@ -41,6 +41,17 @@ def stored_html(kind: str, output: nbformat.NotebookNode) -> str:
     return f'<div class="ac-stored" data-kind="{kind}" data-stored="{stored}">{still}</div>'
 
 
+def figure_html(output: nbformat.NotebookNode) -> str:
+    """A figure in its two themes, of which Furo shows the page's own."""
+    metadata = output.metadata["image/png"]
+    look = f'width="{metadata["width"]}" alt="{escape(metadata["alt"])}"'
+    sources = {"light": output.data["image/png"].strip(), "dark": metadata["dark"]}
+    return "".join(
+        f'<img class="only-{theme}" {look} src="data:image/png;base64,{source}">'
+        for theme, source in sources.items()
+    )
+
+
 def prepare(path: Path, folder: Path) -> None:
     """Write a lesson as Sphinx is to read it."""
     notebook = nbformat.read(path, as_version=4)
@@ -50,8 +61,8 @@ def prepare(path: Path, folder: Path) -> None:
             cell.metadata["mystnb"] = {"code_prompt_show": "Show a solution"}
         for output in cell.get("outputs", ()):
             metadata = output.get("metadata", {})
-            if alt := metadata.get("image/png", {}).get("alt"):
-                cell.metadata.setdefault("mystnb", {})["image"] = {"alt": alt}
+            if "dark" in metadata.get("image/png", ()):
+                output.data = {"text/html": figure_html(output)}
             for kind in {STOPS, QUESTION} & metadata.keys():
                 output.data = {"text/html": stored_html(kind, output)}
     nbformat.write(notebook, folder / path.name)

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+import torch
 from hypothesis import settings
 
 # Two workers and their kernels would only fight for the cores.
@@ -26,6 +27,15 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if not IS_CI and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="slow: runs where the variable CI is set"))
+
+
+@pytest.fixture
+def as_it_was(monkeypatch, tmp_path):
+    """Lessons switch gradients off and set the print format; other tests must not notice."""
+    monkeypatch.chdir(tmp_path)
+    yield
+    torch.set_grad_enabled(True)
+    torch.set_printoptions(profile="default")
 
 
 @pytest.fixture

@@ -2,9 +2,10 @@
 
 from functools import partial
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import torch
-from ipywidgets import Checkbox, SelectionSlider, Text
+from ipywidgets import Checkbox, RadioButtons, SelectionSlider, Text
 from torch import nn
 
 from course_utils.attention import MultiHeadAttention
@@ -187,8 +188,8 @@ ODD_TOKENS = [
 
 
 def positions(control):
-    """All indices of a slider; of a switch and of a text what it is now, and another."""
-    if isinstance(control, SelectionSlider):
+    """All indices of a slider or buttons; of a switch and of a text what it is now, and another."""
+    if isinstance(control, SelectionSlider | RadioButtons):
         return range(len(control.options))
     if isinstance(control, Checkbox):
         return (control.value, not control.value)
@@ -197,7 +198,7 @@ def positions(control):
 
 
 def put(control, position):
-    if isinstance(control, SelectionSlider):
+    if isinstance(control, SelectionSlider | RadioButtons):
         control.index = position
     else:
         control.value = position
@@ -239,6 +240,7 @@ class Page(HTMLParser):
         self.tables, self.tags, self.paragraphs, self.alerts, self.open = [], [], [], [], []
         self.in_alert = False
         html.encode()  # half a surrogate pair, for one, never reaches the browser
+        ElementTree.fromstring(f"<div>{html}</div>")  # stored views are read as XML
         self.feed(html)
         self.close()
         assert self.open == []
@@ -248,8 +250,7 @@ class Page(HTMLParser):
         attributes = dict(attrs)
         assert not any(name.startswith("on") for name in attributes), attributes
         self.tags.append(tag)
-        if tag not in ("img", "br"):  # which have no end
-            self.open.append(tag)
+        self.open.append(tag)
         if tag == "table":
             self.tables.append({"caption": "", "rows": [], "cells": [], "titles": []})
         elif tag == "tr":

@@ -73,7 +73,7 @@ def test_it_says_whether_the_model_is_right(explorer):
     explorer.controls["image"].value = 0
     state = explorer.state
     assert state["right"] is False
-    assert f"the model says {state['prediction']}<br>✗ wrong, it is a 7" in explorer.html
+    assert f"the model says {state['prediction']}<br/>✗ wrong, it is a 7" in explorer.html
     assert repr(explorer) == (
         f"Explorer: 4 heads on image 0: the model says {state['prediction']}, wrong, it is a 7"
     )

@@ -62,6 +62,7 @@ def test_execute_neither_reads_nor_writes_answers(folder, monkeypatch):
     assert Path("answers.json").read_text() == kept
 
 
+@pytest.mark.slow
 def test_make_test_neither_reads_nor_writes_answers(folder):
     Path("notebooks").mkdir()
     Path("tests").mkdir()

@@ -5,7 +5,7 @@ import re
 import pytest
 from helpers import Page, body
 
-from course_utils.heatmaps.colours import text_colour
+from course_utils.heatmaps.colours import contrast, text_colour
 from course_utils.sliders.style import style_sheet
 from course_utils.sliders.tables import heat_tables, maps_height
 
@@ -22,7 +22,9 @@ def test_colours_of_cells():
     pattern = r"\.ac-w(\d+) \{ background: (#\w{6}); color: (#\w{6}); \}"
     rules = re.findall(pattern, style_sheet())
     assert [int(number) for number, _, _ in rules] == list(range(101))
-    for _, back, front in rules:
+    (_, back, front), *others = rules
+    assert 4.5 <= contrast(front, back) < 5  # a zero stands back
+    for _, back, front in others:
         assert front == text_colour(back)
     assert len({back for _, back, _ in rules}) > 90
 

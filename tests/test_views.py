@@ -61,9 +61,15 @@ def test_nobody_sees_the_explorer_move(make):
 def test_controls_by_their_stops():
     found = make_small().views(EVERYTHING)
     assert found["controls"] == [
-        {"key": "size", "name": "how large", "labels": ["small", "large"], "start": 1},
-        {"key": "loud", "name": "loudly", "labels": None, "start": 1},
-        {"key": "fast", "name": "quickly", "labels": None, "start": 0},
+        {
+            "key": "size",
+            "name": "how large",
+            "labels": ["small", "large"],
+            "buttons": False,
+            "start": 1,
+        },
+        {"key": "loud", "name": "loudly", "labels": None, "buttons": False, "start": 1},
+        {"key": "fast", "name": "quickly", "labels": None, "buttons": False, "start": 0},
     ]
     assert found["left_out"] == []
     assert found["views"]["0,1,0"] == str({"size": 1, "loud": True, "fast": False})

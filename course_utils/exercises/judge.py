@@ -37,6 +37,7 @@ from course_utils.exercises.locate import Place, computed_values, locate
 from course_utils.exercises.repeat import Repeated, run_again
 from course_utils.exercises.search import DoesNotFit, Mistake, explain, same, values_of
 from course_utils.exercises.signature import Undecided
+from course_utils.exercises.trial import Trial
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def judge(exercise: Exercise, learner: Callable | None) -> Right:
         if not steady:
             raise CheckFailed(failed[0].message)
         calm = steady[-1]
-        repeated = run_again(answered, calm)
+        repeated = run_again(answered, calm, partial(_run_of, exercise, code))
         left = [judged for judged in answered if judged not in repeated.explained]
         wrong = bool(failed) or not all(judged.right for judged in left)
         blocked = "" if failed or repeated.mistakes else _about_blocked_rows(exercise, left)
@@ -195,6 +196,12 @@ def _is_empty(body: object) -> bool:
     return getattr(body, "__func__", body) is nn.Module.forward
 
 
+def _run_of(exercise: Exercise, learner: Callable, trial: Trial) -> Run:
+    """Build the learner's code for an input, each time with the same random numbers."""
+    torch.default_generator.manual_seed(0)  # torch.manual_seed is far slower
+    return Run(exercise, *exercise.build(learner, trial))
+
+
 def _run_all(exercise: Exercise, learner: Callable) -> tuple[list[Judged], list[Failed]]:
     """Run the code on every input; return those with an answer, and those with an error.
 
@@ -205,7 +212,7 @@ def _run_all(exercise: Exercise, learner: Callable) -> tuple[list[Judged], list[
     answered: list[Judged] = []
     failed: list[Failed] = []
     for trial in exercise.trials():
-        run = Run(exercise, *exercise.build(learner, trial))
+        run = _run_of(exercise, learner, trial)
         means = Means()
         try:
             answer = run.answer(within=means)

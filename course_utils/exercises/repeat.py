@@ -2,15 +2,17 @@
 
 import random
 import sys
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from course_utils.exercises.calling import CheckFailed
+from course_utils.exercises.calling import CheckFailed, Run
 from course_utils.exercises.differences import Judged
 from course_utils.exercises.search import Mistake, same
+from course_utils.exercises.trial import Trial
 
 DROPOUT = Mistake(
     id="dropout-in-eval",
@@ -56,12 +58,13 @@ class Repeated:
     explained: tuple[Judged, ...] = ()
 
 
-def run_again(answered: list[Judged], calm: Judged) -> Repeated:
-    """Run the code again, with its randomness and without.
+def run_again(answered: list[Judged], calm: Judged, build: Callable[[Trial], Run]) -> Repeated:
+    """Run the code again, with its randomness and without, and with other numbers in between.
 
     Args:
         answered: the answers to all inputs.
         calm: one of them that was not in train mode.
+        build: makes the code anew for an input, as it was before its first call.
 
     Raises:
         CheckFailed: the result changes in a way that cannot be taken out.
@@ -70,6 +73,8 @@ def run_again(answered: list[Judged], calm: Judged) -> Repeated:
     if not calm.gives(calm.run.answer()):
         if before != _random_states():
             raise CheckFailed(IS_RANDOM)
+        return Repeated((KEPT,), False)
+    if _remembers(answered, calm, build):
         return Repeated((KEPT,), False)
     mistakes: tuple[Mistake, ...] = ()
     changes = not calm.gives(calm.run.answer(within=nullcontext()))
@@ -81,6 +86,36 @@ def run_again(answered: list[Judged], calm: Judged) -> Repeated:
     if explained:
         mistakes += (DROPOUT_BEFORE_SOFTMAX,)
     return Repeated(mistakes, changes and not mistakes, explained)
+
+
+def _remembers(answered: list[Judged], calm: Judged, build: Callable[[Trial], Run]) -> bool:
+    """Whether a result depends on the calls before it: on other numbers, or on a mask."""
+    exercise, trial = calm.run.exercise, calm.run.trial
+    numbers = {name: x.flip(-1) for name, x in trial.tensors.items() if x.is_floating_point()}
+    other = replace(trial, arguments={**trial.arguments, **numbers})
+    masks = dict.fromkeys(name for name, x in trial.tensors.items() if x.dtype == torch.bool)
+    all_right = all(judged.right for judged in answered)
+    try:
+        used, new = (replace(run, trial=other).answer() for run in (calm.run, build(trial)))
+        if not all(map(same, used, new)):
+            return True
+        # A function is not made anew. If it gives the same again, that was the first one's result.
+        if calm.right and calm.gives(used) and not calm.gives(exercise.truth(**other.given)):
+            return True
+        if masks and trial.masked:
+            without = replace(other, arguments={**other.arguments, **masks})
+            with suppress(CheckFailed):
+                used, new = (
+                    replace(run, trial=without).answer() for run in (calm.run, build(trial))
+                )
+                expected = exercise.truth(**without.given)
+                if not all(map(same, used, new)) or (
+                    all_right and not all(map(same, used, expected))
+                ):
+                    return True
+        return not all(calm.gives(calm.run.answer()) for _ in range(2))
+    except CheckFailed:
+        return False
 
 
 def _dropped_too_early(judged: Judged) -> bool:

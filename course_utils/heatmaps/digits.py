@@ -14,6 +14,7 @@ from course_utils.arguments import (
     require_weights,
 )
 from course_utils.heatmaps.colours import ramp, shade_of
+from course_utils.heatmaps.dark import ON_COLOUR
 from course_utils.heatmaps.figure import CourseFigure
 from course_utils.heatmaps.texts import two_decimals
 
@@ -202,6 +203,7 @@ def _pill(axes, corner: tuple[float, float], size: int, text: str, back: str, co
         va="center",
         fontsize=8,
         color=colour,
+        gid=ON_COLOUR,
         bbox={"boxstyle": "round,pad=0.15", "facecolor": back, "edgecolor": "none"},
         in_layout=False,
     )

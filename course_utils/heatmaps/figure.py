@@ -11,6 +11,7 @@ from matplotlib import font_manager
 from matplotlib.figure import Figure
 from PIL import Image
 
+from course_utils.heatmaps.dark import on_dark_paper
 from course_utils.heatmaps.texts import escape_character
 
 PAGE_WIDTH = 9  # inches
@@ -36,20 +37,37 @@ class CourseFigure(Figure):
     def __repr__(self) -> str:
         return f"Figure: {self.alt}"
 
-    def png(self) -> bytes:
+    def png(self, *, dark: bool = False) -> bytes:
         """The picture as PNG bytes, in 256 colours: a notebook holds many, and no eye sees more."""
+        if dark:
+            with on_dark_paper(self) as paper:
+                return self._png(paper)
+        return self._png("white")
+
+    def _png(self, paper: object) -> bytes:
         drawn, stored = io.BytesIO(), io.BytesIO()
-        self.savefig(drawn, format="png", dpi=_PNG_DPI, facecolor="white")
+        self.savefig(drawn, format="png", dpi=_PNG_DPI, facecolor=paper)
         with Image.open(drawn) as picture:
             picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(stored, "PNG")
         return stored.getvalue()
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+    def bundle(self) -> tuple[dict, dict]:
+        """What a notebook stores: text and picture, with its alt text and its width in pixels."""
         width = round(self.get_figwidth() * _SCREEN_DPI)
         return (
             {"text/plain": repr(self), "image/png": base64.b64encode(self.png()).decode()},
             {"image/png": {"alt": self.alt, "width": width}},
         )
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        data, metadata = self.bundle()
+        # JupyterLab and the static edition show this one where the page is dark. Everything has
+        # its place by now, and finding it again would take as long as drawing.
+        layout = self.get_layout_engine()
+        self.set_layout_engine("none")
+        metadata["image/png"]["dark"] = base64.b64encode(self.png(dark=True)).decode()
+        self.set_layout_engine(layout)
+        return data, metadata
 
 
 def inches_of(name: dict) -> float:

@@ -15,6 +15,7 @@ from matplotlib.path import Path as Outline
 
 from course_utils.arguments import require_blocked, require_names, require_text, require_weights
 from course_utils.heatmaps.colours import COLORMAP, text_colour
+from course_utils.heatmaps.dark import ON_COLOUR
 from course_utils.heatmaps.figure import (
     LINE_INCHES,
     PAGE_WIDTH,
@@ -221,6 +222,7 @@ def _write_numbers(
             va="center",
             fontsize=size,
             color="black" if shut else text_colour(backgrounds[row, column]),
+            gid=None if shut else ON_COLOUR,
             in_layout=False,  # it lies inside its cell, and measuring every text is slow
         )
 

@@ -7,6 +7,7 @@ from matplotlib.patches import Rectangle
 
 from course_utils.arguments import count_of, require_embed_dim, require_num_heads
 from course_utils.heatmaps.colours import HEAD_TINTS
+from course_utils.heatmaps.dark import ON_COLOUR
 from course_utils.heatmaps.figure import PAGE_WIDTH, CourseFigure
 
 MAX_BOXES = 512  # with more features, there is one box per head
@@ -49,10 +50,12 @@ def _draw_split(axes: Axes, embed_dim: int, num_heads: int) -> None:
                 facecolor=HEAD_TINTS[head % 2],
                 edgecolor="#555555",
                 linewidth=min(1, 32 / embed_dim),  # the edges must not hide the tints
+                gid=ON_COLOUR,
             )
         )
         if embed_dim <= 32:
-            axes.text(feature + 0.5, 0.5, str(feature), ha="center", va="center", fontsize=9)
+            look = {"ha": "center", "va": "center", "fontsize": 9, "gid": ON_COLOUR}
+            axes.text(feature + 0.5, 0.5, str(feature), **look)
     inset = min(0.3 * head_dim, 0.004 * embed_dim)
     for head in range(num_heads):
         left = head * head_dim

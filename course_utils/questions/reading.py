@@ -49,6 +49,8 @@ def read_number(text: str) -> set[float]:
     ways, "0,5" in the only way that makes sense. "50 %" may stand for 0.5 or for 50.
     """
     text = text.strip().lstrip("≈~ ").replace("−", "-")
+    if re.search(r"%\s*%$", text):
+        return set()
     if text.endswith("%"):
         return {x for n in read_number(text[:-1]) for x in (n, n / 100)}
     if text.count("/") == 1:

@@ -21,7 +21,7 @@ from course_utils.pictures.blocks import (
 from course_utils.pictures.figures import paint_pictures
 from course_utils.pictures.shapes import Picture
 from course_utils.pictures.svg import picture_html
-from course_utils.sliders.controls import make_slider
+from course_utils.sliders.controls import make_buttons, make_slider
 from course_utils.sliders.explorer import Explorer
 from course_utils.sliders.tables import html_table
 
@@ -63,7 +63,7 @@ def explore_blocks(
         {
             "step": make_slider("step", [(step, step) for step in STEPS], STEPS[0], width="23em"),
             "num_heads": make_slider("heads H", divisors(embed_dim), num_heads, width="13em"),
-            "way": make_slider("way", [(way, way) for way in WAYS], WAYS[0], width="22em"),
+            "way": make_buttons("way", WAYS, WAYS[0]),
         },
         compute=shown.compute,
         view=shown.view,

@@ -8,6 +8,7 @@ import ipywidgets as widgets
 from course_utils.arguments import divisors, require_num_heads
 
 WIDE = "38em"  # of a slider that moves a picture as wide as the page
+_WITH_OPTIONS = widgets.SelectionSlider | widgets.RadioButtons
 
 
 def head_count_slider(embed_dim: int, *, value: int | None = None) -> widgets.SelectionSlider:
@@ -48,6 +49,26 @@ def make_slider(
     return slider
 
 
+def make_buttons(name: str, options: Sequence[str], value: str) -> widgets.RadioButtons:
+    """Make a row of radio buttons, for a few options that have names.
+
+    Args:
+        name: shown in front of them.
+        options: their names.
+        value: the one that is chosen at the start.
+    """
+    buttons = widgets.RadioButtons(
+        options=list(options),
+        value=value,
+        description=name,
+        orientation="horizontal",
+        style={"description_width": "initial"},
+        layout=widgets.Layout(width="auto", max_width="98%"),
+    )
+    buttons.add_class("ac-buttons")
+    return buttons
+
+
 def make_switch(name: str, value: bool) -> widgets.Checkbox:
     """Make a checkbox with its name beside it."""
     return widgets.Checkbox(
@@ -77,15 +98,15 @@ def make_text(name: str, value: str) -> widgets.Text:
 class Stop(NamedTuple):
     """A place where a control can stand."""
 
-    label: str  # what a slider says there
+    label: str  # what a slider says there, or the name of a button
     value: object
 
 
 def stops_of(control: widgets.Widget) -> list[Stop]:
-    """Return the stops of a slider or a switch, in order; a text field has none."""
+    """Return the stops of a slider, a switch or buttons, in order; a text field has none."""
     if isinstance(control, widgets.Checkbox):
         return [Stop("off", False), Stop("on", True)]
-    if isinstance(control, widgets.SelectionSlider):
+    if isinstance(control, _WITH_OPTIONS):
         pairs = (o if isinstance(o, tuple) else (str(o), o) for o in control.options)
         return [Stop(*pair) for pair in pairs]
     return []
@@ -93,7 +114,7 @@ def stops_of(control: widgets.Widget) -> list[Stop]:
 
 def place_of(control: widgets.Widget) -> int | str:
     """Return where a control stands: the number of its stop, or the text that is typed."""
-    if isinstance(control, widgets.SelectionSlider):
+    if isinstance(control, _WITH_OPTIONS):
         return control.index
     return int(control.value) if isinstance(control, widgets.Checkbox) else control.value
 

@@ -149,7 +149,9 @@ class _Digits:
         rows = [[str(d), weight_bar(p)] for d, p in enumerate(state["probabilities"])]
         return side_by_side(
             html_table(
-                f"the model says {state['prediction']}<br>{verdict}", ["digit", "probability"], rows
+                f"the model says {state['prediction']}<br/>{verdict}",
+                ["digit", "probability"],
+                rows,
             ),
             *(
                 _digit_table(state["pixels"], weights, f"head {head}, [CLS] itself {own:.2f}")

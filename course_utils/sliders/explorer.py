@@ -175,7 +175,7 @@ class Explorer(widgets.VBox):
         data = {**super()._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
         if "error" in self.state:
             return data, {}
-        figure_data, metadata = self.still()._repr_mimebundle_()
+        figure_data, metadata = self.still().bundle()
         data["image/png"] = figure_data["image/png"]
         views = self.views(MAX_HTML)
         if packed := views and pack(views):

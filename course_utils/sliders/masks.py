@@ -11,7 +11,7 @@ from course_utils.attention import MultiHeadAttention
 from course_utils.heatmaps.figure import CourseFigure
 from course_utils.heatmaps.maps import plot_heads
 from course_utils.heatmaps.texts import display_token, two_decimals
-from course_utils.sliders.controls import make_slider, make_switch
+from course_utils.sliders.controls import make_buttons, make_slider, make_switch
 from course_utils.sliders.explorer import Explorer
 from course_utils.sliders.layer import head_titles, own_copy
 from course_utils.sliders.stills import MAX_STILL_MAPS
@@ -61,7 +61,7 @@ def explore_masks(
     shown = _Masks(layer, x, names_or_numbers(tokens, seq_len), num_heads)
     return Explorer(
         {
-            "mask": make_slider("mask", [(name, name) for name in MASKS], MASKS[0]),
+            "mask": make_buttons("mask", MASKS, MASKS[0]),
             "length": make_slider("real tokens", range(seq_len + 1), max(seq_len - 2, 1)),
             "inverted": make_switch("built as True = blocked", False),
             "averaged": make_switch("average over heads", False),

@@ -3,8 +3,20 @@
 from functools import cache
 from pathlib import Path
 
-from course_utils.heatmaps.colours import HEAD_TINTS, ramp
+import numpy as np
+from matplotlib.colors import to_hex, to_rgb
+
+from course_utils.heatmaps.colours import HEAD_TINTS, contrast, ramp
 from course_utils.pictures.svg import picture_style
+
+
+def faded(back: str, text: str) -> str:
+    """The colour nearest to the background that can still be read on it, with a contrast of 4.5."""
+    mixed = (
+        tuple(share * t + (1 - share) * b for t, b in zip(to_rgb(text), to_rgb(back), strict=True))
+        for share in np.linspace(0, 1, 101)
+    )
+    return to_hex(next(colour for colour in mixed if contrast(to_hex(colour), back) >= 4.5))
 
 
 @cache
@@ -14,13 +26,15 @@ def style_sheet() -> str:
     JupyterLab serves a copy, which ``python -m course_utils.jupyter.sheet`` renews.
 
     The classes are ``ac-w0`` to ``ac-w100`` for weights from 0.00 to 1.00, and ``ac-h0`` and
-    ``ac-h1`` for heads by turns.
+    ``ac-h1`` for heads by turns. The number 0.00 stands back, so that the eye goes to the others.
     """
     rules = Path(__file__).with_name("explorer.css").read_text(encoding="utf-8")
-    weights = (
+    shades = ramp(101)
+    weights = [
         f".ac-w{i} {{ background: {back}; color: {text}; }}"
-        for i, (back, text) in enumerate(ramp(101))
-    )
+        for i, (back, text) in enumerate(shades)
+    ]
+    weights[0] = f".ac-w0 {{ background: {shades[0][0]}; color: {faded(*shades[0])}; }}"
     heads = (
         f".ac-h{i} {{ background: {tint}; color: #000; }}" for i, tint in enumerate(HEAD_TINTS)
     )

@@ -199,8 +199,8 @@ def _small_map(
     title = escape(title, quote=True)
     return (
         f'<figure class="ac ac-small"><figcaption><b>{title}</b><div>{words}</div></figcaption>'
-        f'<img width="{cell * width}" height="{cell * height}" alt="map of {title}" src="{source}">'
-        "</figure>"
+        f'<img width="{cell * width}" height="{cell * height}" alt="map of {title}" '
+        f'src="{source}"/></figure>'
     )
 
 

@@ -15,14 +15,16 @@ class Control(TypedDict):
     Attributes:
         key: its name in ``explorer.controls`` and in ``explorer.state``.
         name: the text beside it.
-        labels: what a slider says at each of its stops, in order; for a switch None, and its stops
-            are off (0) and on (1).
+        labels: what a slider says at each of its stops, or the names of buttons, in order; for a
+            switch None, and its stops are off (0) and on (1).
+        buttons: whether there is a button for each stop.
         start: the number of the stop at which it stands, counted from 0.
     """
 
     key: str
     name: str
     labels: list[str] | None
+    buttons: bool
     start: int
 
 
@@ -60,8 +62,8 @@ def collect_views(
         limit: how many characters of HTML the views may have in all.
 
     Returns:
-        The views of all sliders and switches; where these are too long, of the sliders alone; where
-        these are too long as well, or no control has stops, None.
+        The views of all controls with stops; where these are too long, of all but the switches;
+        where these are too long as well, or no control has stops, None.
     """
     movable = [key for key in controls if key not in fixed and stops_of(controls[key])]
     sliders = [key for key in movable if not isinstance(controls[key], widgets.Checkbox)]
@@ -95,5 +97,6 @@ def _describe(key: str, control: widgets.Widget) -> Control:
         key=key,
         name=control.description,
         labels=None if is_switch else [stop.label for stop in stops_of(control)],
+        buttons=isinstance(control, widgets.RadioButtons),
         start=int(control.value) if is_switch else control.index,
     )

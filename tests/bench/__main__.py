@@ -28,6 +28,7 @@ PARTS = {
     "finder": layer.measure_finder,
     "mutants": mutants.measure,
     "slider": browser.measure,
+    "stored": browser.measure_stored,
     "lab": browser.measure_first_lesson,
     "start": kernels.measure_start,
     "memory": kernels.measure_memory,

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 
 # The harness of the browser tests.
-from conftest import FLAGS, NOTEBOOKS, Lab, Tab, find_chromium
+from conftest import FLAGS, NOTEBOOKS, Lab, Lesson, Tab, find_chromium
 from playwright.sync_api import TimeoutError, sync_playwright
 from table import Row, quartiles
 
@@ -281,6 +281,49 @@ def rows_of(what: str, times: list, blanks: int, lag: float, floor: list, rival:
             SECTION, f"{what}: last picture after a held key, in echoes", lag / base, goal=goals[4]
         ),
     ]
+
+
+# Milliseconds of work for each move through the stops of a stored explorer's first control: the
+# view built anew and laid out. What is painted comes with the next frame.
+MOVE_STORED = """(node) => {
+    const input = node.querySelector("input[type=range]"), times = [];
+    for (let i = 1; i <= 40; i++) {
+        input.value = i % (+input.max + 1);
+        const start = performance.now();
+        input.dispatchEvent(new Event("input"));
+        node.getBoundingClientRect();
+        times.push(performance.now() - start);
+    }
+    return times;
+}"""
+
+
+def measure_stored(quick: bool) -> list[Row]:
+    """The work of a move before any cell has run, for every explorer of every lesson."""
+    section = "Before any cell has run"
+    if find_chromium() is None:
+        return [Row(section, "work of a move", None, note="there is no Chromium")]
+    rows = []
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+        lab = Lab(Path(folder))
+        try:
+            for path in NOTEBOOKS[3:4] if quick else NOTEBOOKS:
+                lesson = Lesson(browser, lab, path)
+                for k, explorer in enumerate(lesson.explorers(), start=1):
+                    node = lesson.output(explorer)
+                    node.locator(".ac-explorer-view > *").first.wait_for()
+                    times = node.evaluate(MOVE_STORED)
+                    what = f"lesson {int(path.stem[:2])}, explorer {k}: work of a move"
+                    note = f"worst {max(times):.0f} ms"
+                    rows.append(
+                        Row(section, what, *quartiles(times), ("<=", 17), unit=" ms", note=note)
+                    )
+                lesson.close()
+        finally:
+            lab.stop()
+            browser.close()
+    return rows
 
 
 def measure_first_lesson(quick: bool) -> list[Row]:

@@ -255,6 +255,7 @@ EXPLORERS = """__import__("json").dumps({
             name: {
                 "position": control.index if hasattr(control, "index") else control.value,
                 "value": control.value,
+                "buttons": type(control).__name__ == "RadioButtons",
                 "labels": [
                     option[0] if isinstance(option, tuple) else str(option)
                     for option in getattr(control, "options", ())
@@ -312,6 +313,7 @@ READ_OUTPUT = """async (output) => {
             .map((img) => img.src),
         errors: texts(output.querySelectorAll(".ac-error")),
         readouts: texts(output.querySelectorAll(".widget-readout")),
+        chosen: texts(output.querySelectorAll(".ac-buttons label:has(:checked)")),
         tables: [...output.querySelectorAll("table.ac, figure.ac-small")].filter(seen).map(
             (table) => table.matches("figure") ? readSmallMap(table) : ({
                 kind: table.matches(".ac-strip") ? "strip"

@@ -35,31 +35,37 @@ class Stored:
         self.page, self.views = lesson.tab.page, views
         self.node = lesson.output(explorer)
         self.node.locator(".ac-explorer-view > *").first.wait_for()
-        inputs = self.node.locator("input")
-        assert inputs.count() == len(views["controls"])
-        self.inputs = dict(
-            zip((control["key"] for control in views["controls"]), inputs.all(), strict=True)
-        )
+        nodes = self.node.locator(".ac-explorer-controls > :is(label, .ac-buttons)").all()
+        keys = [control["key"] for control in views["controls"]]
+        self.controls = dict(zip(keys, nodes, strict=True))
 
     def stop(self) -> dict[str, int]:
         """Where each control stands."""
-        read = "(node) => node.type == 'range' ? +node.value : +node.checked"
-        return {key: node.evaluate(read) for key, node in self.inputs.items()}
+        read = """(node) => {
+            const inputs = [...node.querySelectorAll("input")], [{ type, value, checked }] = inputs;
+            if (type == "radio") return inputs.findIndex((input) => input.checked);
+            return type == "range" ? +value : +checked;
+        }"""
+        return {key: node.evaluate(read) for key, node in self.controls.items()}
 
     def walk(self) -> None:
         """Take the first control through all its stops; each shows what it has to."""
         control = self.views["controls"][0]
-        node = self.inputs[control["key"]]
-        node.focus()
-        self.page.keyboard.press("Home")
-        for place, label in enumerate(control["labels"]):
+        key, labels, node = control["key"], control["labels"], self.controls[control["key"]]
+        node.locator("input:checked" if control["buttons"] else "input").focus()
+        while self.stop()[key]:
+            self.page.keyboard.press("ArrowLeft")
+        for place, label in enumerate(labels):
             if place:
                 self.page.keyboard.press("ArrowRight")
-            assert self.stop()[control["key"]] == place
-            assert node.get_attribute("aria-valuetext") == label
-            assert node.locator("xpath=following-sibling::output").inner_text() == label
+            assert self.stop()[key] == place
+            if control["buttons"]:
+                assert node.locator("label:has(:checked)").inner_text() == label
+            else:
+                assert node.locator("input").get_attribute("aria-valuetext") == label
+                assert node.locator("output").inner_text() == label
             self.compare()
-        assert node.evaluate("(node) => node == document.activeElement")
+        assert node.evaluate("(node) => node.contains(document.activeElement)")
 
     def compare(self) -> None:
         """What is shown is the view of this stop: its numbers, texts, titles and classes."""

@@ -140,6 +140,14 @@ def test_the_first_picture_is_near_the_top(lesson):
     assert box["y"] + box["height"] - panel["y"] <= 1.5 * panel["height"]
 
 
+# How light the first pixel of every figure is, if all are alike.
+PAPERS = """[...document.querySelectorAll(".jp-RenderedImage img")].map((picture) => {
+    const paper = document.createElement("canvas").getContext("2d");
+    paper.drawImage(picture, 0, 0);
+    return paper.getImageData(0, 0, 1, 1).data[0];
+}).reduce((one, other) => one === other ? one : NaN)"""
+
+
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_no_output_puts_up_a_serious_barrier(lesson, theme):
     lesson.run_all()
@@ -154,6 +162,8 @@ def test_no_output_puts_up_a_serious_barrier(lesson, theme):
     for part in page.locator(".jp-Notebook-cell").all():
         part.scroll_into_view_if_needed()
     eventually(lesson, lambda: barriers(lesson))  # names are given a moment after a thing appears
+    paper = 255 if theme == "JupyterLab Light" else 17
+    page.wait_for_function(PAPERS + " === " + str(paper))
 
 
 def test_numbers_do_not_run_together_in_a_narrow_window(lesson):
@@ -210,7 +220,7 @@ def each(lesson, held):
 def walk_stored(lesson, explorer: Explorer, views: dict, stop: dict) -> dict:
     """A stored explorer stands at its stop and moves; what it shows is what the kernel computed."""
     stored = Stored(lesson, explorer, views)
-    assert stored.stop() == {key: stop[key] for key in stored.inputs}
+    assert stored.stop() == {key: stop[key] for key in stored.controls}
     stored.compare()
     stored.walk()
     return stored.stop()
@@ -226,13 +236,15 @@ class Controls:
         self.lesson, self.explorer = lesson, explorer
         controls = self.held()["controls"]
         found = lesson.output(explorer).locator(
-            ".noUi-handle, input[type=checkbox], input[type=text]"
+            ".noUi-handle, input[type=checkbox], input[type=text], .ac-buttons"
         )
         assert found.count() == len(controls) > 0
         self.on_page = {name: found.nth(i) for i, name in enumerate(controls)}
         self.switches = [name for name in controls if isinstance(self.position(name), bool)]
         self.texts = [name for name in controls if isinstance(self.position(name), str)]
-        self.sliders = [name for name in controls if name not in self.switches + self.texts]
+        self.buttons = [name for name in controls if controls[name]["buttons"]]
+        others = self.switches + self.texts + self.buttons
+        self.sliders = [name for name in controls if name not in others]
 
     def held(self) -> dict:
         """The explorer's state and controls, from the kernel."""
@@ -244,6 +256,10 @@ class Controls:
     def last(self, name: str) -> int:
         return len(self.held()["controls"][name]["labels"]) - 1
 
+    def focus(self, name: str) -> None:
+        node = self.on_page[name]
+        (node.locator(":checked") if name in self.buttons else node).focus()
+
     def press(self, name: str, key: str) -> None:
         """Press a key on a control, and wait until kernel and page have followed."""
         wanted = {
@@ -253,7 +269,9 @@ class Controls:
             "ArrowRight": lambda: min(self.position(name) + 1, self.last(name)),
             "Space": lambda: not self.position(name),
         }[key]()
-        self.on_page[name].focus()
+        if name in self.buttons and key == "ArrowRight":  # after the last one comes the first
+            wanted = (self.position(name) + 1) % (self.last(name) + 1)
+        self.focus(name)
         self.lesson.tab.page.keyboard.press(key)
 
         def difference():
@@ -269,7 +287,7 @@ class Controls:
     def type(self, name: str, text: str, *, by_key: bool = False) -> None:
         """Replace what stands in a text field, and wait until kernel and page have followed."""
         keyboard = self.lesson.tab.page.keyboard
-        self.on_page[name].focus()
+        self.focus(name)
         keyboard.press("Control+a")
         keyboard.press("Delete")
         if by_key:
@@ -304,18 +322,21 @@ class Controls:
                 for _ in range(self.last(name) + 1):  # the last one changes nothing
                     self.press(name, "ArrowRight")
                 self.press(name, "ArrowLeft")
+            for name in self.buttons:
+                for _ in range(self.last(name) + 1):
+                    self.press(name, "ArrowRight")
         for name in self.switches:  # off again while a slider may stand where it must not then
             if self.position(name):
                 self.press(name, "Space")
 
     def tab_through(self) -> None:
         """Reach every control from the first one, with the Tab key alone."""
-        first, *others = self.on_page.values()
-        first.focus()
-        for control in others:
+        first, *others = self.on_page
+        self.focus(first)
+        for control in map(self.on_page.get, others):
             for _ in range(2):  # the number beside a slider takes the focus as well
                 self.lesson.tab.page.keyboard.press("Tab")
-                if control.evaluate("(node) => node == document.activeElement"):
+                if control.evaluate("(node) => node.contains(document.activeElement)"):
                     break
             else:
                 pytest.fail(f"Tab does not lead to {control}")
@@ -345,9 +366,11 @@ def compare(shown: dict, held: dict) -> str | None:
     for name, control in controls.items():
         if state[name] != control["value"]:
             return f"the state has {name} {state[name]}, its control {control['value']}"
-    labels = [c["labels"][c["position"]] for c in controls.values() if c["labels"]]
-    if shown["readouts"] != labels:
-        return f"beside the sliders stands {shown['readouts']}, not {labels}"
+    chosen = [(c["buttons"], c["labels"][c["position"]]) for c in controls.values() if c["labels"]]
+    for kind, buttons in (("readouts", False), ("chosen", True)):
+        labels = [label for is_button, label in chosen if is_button == buttons]
+        if shown[kind] != labels:
+            return f"{kind} are {shown[kind]}, not {labels}"
     if "error" in state:
         # Only the switch that lets any number in, or an empty text, may lead to an error.
         asked_for = controls.get("any_number", {}).get("value") or state.get("text") == ""
@@ -548,3 +571,22 @@ BROKEN_OUTPUTS = """() => {
     }
     return {outputs: outputs.length, broken};
 }"""
+
+
+def test_printed_pages_have_no_large_gap_and_show_all_code(chromium, lab):
+    """File → Print: what is never cut in two is at most a quarter of a page high."""
+    page = chromium.new_page(viewport={"width": 718, "height": 1047})  # A4 within its margins
+    page.emulate_media(media="print")
+    for path in NOTEBOOKS:
+        page.goto(f"{lab.base}/nbconvert/html/notebooks/{path.name}?token={lab.token}")
+        heights = page.locator("img").evaluate_all("(all) => all.map((one) => one.height)")
+        assert heights
+        assert max(heights) < 1047 / 4
+        cut = """(all) => all.filter((one) => one.scrollWidth > one.clientWidth)
+            .map((one) => one.innerText)"""
+        assert page.locator(".jp-InputArea pre, .jp-InputArea").evaluate_all(cut) == []
+        kinds = page.locator(".jp-InputArea-editor").evaluate_all(
+            "(all) => all.map((one) => getComputedStyle(one).display)"
+        )
+        assert set(kinds) == {"block"}  # a table's row goes to the next page as a whole
+    page.close()

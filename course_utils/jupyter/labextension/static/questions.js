@@ -243,17 +243,20 @@
     const check = (content) => {
         const isChoice = ({ question, choices, right }) =>
             isText(question) && choices.length < 20 && choices.every(isText) && isText(right);
-        const isPrediction =
-            isText(content.question) && /^(choice|shape|number)$/.test(content.kind) &&
-            (content.kind != "choice" || isChoice(content)) &&
-            Object.values(content.wrong ?? {}).every(isText) &&
-            [content.why, content.hint ?? ""].every(isText);
-        const isQuiz =
-            content.questions?.length < 100 && content.questions.every(isChoice) &&
-            ["intro", "after", "invitation"].every((key) => isText(content[key] ?? "")) &&
-            content.questions.every(({ place, letters, why = "" }) =>
-                Number.isInteger(place) && isText(why) && letters.flat().every(isText));
-        if (!isText(content.id) || !(isPrediction || isQuiz)) throw new TypeError("no question");
+        const isTyped = ({ question, right, tolerance = 0 }) =>
+            isText(question) && Number.isFinite(tolerance) && String(right).length <= MAX_ANSWER;
+        const isPrediction = ({ kind, why, hint = "", wrong = {} }) =>
+            /^(choice|shape|number)$/.test(kind) &&
+            (kind == "choice" ? isChoice : isTyped)(content) &&
+            Object.values(wrong).every(isText) && [why, hint].every(isText);
+        const isQuiz = ({ questions, intro = "", after = "", invitation = "" }) =>
+            questions.length < 100 && questions.every(isChoice) &&
+            [intro, after, invitation].every(isText) &&
+            questions.every(({ place, letters, why = "" }) =>
+                Number.isInteger(place) && place >= 0 && place < 100 && isText(why) &&
+                letters.length < 20 && letters.every((pair) => pair.every(isText)));
+        if (!isText(content.id) || !(content.questions ? isQuiz : isPrediction)(content))
+            throw new TypeError("no question is stored");
     };
 
     kinds["application/vnd.attention-course.question+json"] = async (node, stored, place) => {

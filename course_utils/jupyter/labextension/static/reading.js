@@ -21,6 +21,7 @@
     // "1,600" is read both ways, "0,5" in the only way that makes sense, "50 %" as 0.5 and as 50.
     const readNumber = (typed) => {
         const text = plainDigits(typed).trim().replace(/^[≈~ ]+/, "").replaceAll("−", "-");
+        if (/%\s*%$/.test(text)) return [];
         if (text.endsWith("%")) return readNumber(text.slice(0, -1)).flatMap((n) => [n, n / 100]);
         if (text.split("/").length == 2) {
             const [above, below] = text.split("/").map(readNumber);

@@ -32,8 +32,8 @@
         for (const name of ["stops.js", "reading.js", "questions.js"]) await load(name);
         const course = window.attentionCourse;
         Object.assign(course, { moduleOf, plugins: [] });
-        const parts = ["names.js", "keeper.js", "renderer.js", "clear.js", "keys.js", "arrive.js"];
-        for (const name of [...parts, "waiting.js", "mistakes.js"]) await load(name);
+        const parts = ["names.js", "figures.js", "keeper.js", "renderer.js", "clear.js", "keys.js"];
+        for (const name of [...parts, "arrive.js", "waiting.js", "mistakes.js"]) await load(name);
         return course;
     };
 

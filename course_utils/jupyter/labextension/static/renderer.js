@@ -4,10 +4,11 @@
 
     // What anybody else's renderer shows as well.
     const showPicture = (node, { data, metadata }) => {
+        if (!("image/png" in data)) return node.replaceChildren(data["text/plain"] ?? "");
         const picture = document.createElement("img");
         picture.src = `data:image/png;base64,${data["image/png"]}`;
         picture.alt = metadata["image/png"]?.alt ?? "";
-        node.replaceChildren("image/png" in data ? picture : data["text/plain"] ?? "");
+        node.replaceChildren(picture);
     };
 
     window.attentionCourse.makeRenderers = async () => {

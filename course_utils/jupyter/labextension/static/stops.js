@@ -1,7 +1,7 @@
 // An explorer without a kernel: its views were made beforehand, and its controls choose one.
 (() => {
     const { build, unpack, kinds } = window.attentionCourse;
-    const MAX_CONTROLS = 12, MAX_STOPS = 1000;
+    const MAX_CONTROLS = 12, MAX_STOPS = 1000, MAX_BUTTONS = 20;
 
     const isText = (value) => typeof value == "string" && value.length < 1000;
     const isNumber = (value, end) => Number.isInteger(value) && value >= 0 && value < end;
@@ -14,6 +14,7 @@
             controls.every((control) =>
                 isText(control.key) && isText(control.name) &&
                 (control.labels === null || control.labels.every(isText)) &&
+                (!control.buttons || control.labels.length <= MAX_BUTTONS) &&
                 endOf(control) <= MAX_STOPS &&
                 isNumber(control.start, endOf(control))) &&
             left_out.length <= MAX_CONTROLS && left_out.every(isText) &&
@@ -30,12 +31,24 @@
         return made;
     };
 
-    // An input with its name, and for a slider the label of its stop.
-    const make = ({ name, labels }, stop) => {
+    let groups = 0;
+
+    // A control with its name: its node, and what reads its stop.
+    const make = ({ name, labels, buttons }, stop) => {
         if (!labels) {
             const input = element("input", { type: "checkbox", checked: stop == 1 });
             const node = element("label", {}, input, name);
-            return { input, node, stop: () => +input.checked };
+            return { node, stop: () => +input.checked };
+        }
+        if (buttons) {
+            const group = `ac-buttons-${groups++}`;
+            const inputs = labels.map((_, i) =>
+                element("input", { type: "radio", name: group, checked: i == stop }));
+            const node = element("div", { className: "ac-buttons" }, element("span", {}, name),
+                ...inputs.map((input, i) => element("label", {}, input, labels[i])));
+            node.setAttribute("role", "radiogroup");
+            node.setAttribute("aria-label", name);
+            return { node, stop: () => inputs.findIndex((input) => input.checked) };
         }
         const input = element("input", { type: "range", min: 0, max: labels.length - 1, step: 1 });
         const readout = element("output");
@@ -48,7 +61,7 @@
         };
         const className = labels.every((label) => label.length < 6) ? "ac-numbers" : "ac-names";
         const node = element("label", { className }, name, input, readout);
-        return { input, node, stop: read };
+        return { node, stop: read };
     };
 
     const showStops = async (node, stored, place) => {
@@ -64,13 +77,17 @@
             const at = made.map(({ stop }) => stop());
             if (!Object.hasOwn(stops, at.join())) return at;
             const [text, numbers] = views[stops[at.join()]], gaps = numbers.split(" ");
-            view.replaceChildren(
-                build(texts[text].map((part, i) => part + (gaps[i] ?? "")).join("")),
-            );
+            try {
+                view.replaceChildren(
+                    build(texts[text].map((part, i) => part + (gaps[i] ?? "")).join("")),
+                );
+            } catch {
+                view.replaceChildren("What is stored for this setting cannot be shown.");
+            }
             return at;
         };
-        for (const { input } of made)
-            input.addEventListener("input", () => {
+        for (const { node } of made)
+            node.addEventListener("input", () => {
                 const at = show();
                 // What a kernel alone can show stays as it was left.
                 const keys = controls.map(({ key }, i) => [key, at[i]]);

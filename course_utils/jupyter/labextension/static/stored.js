@@ -2,9 +2,11 @@
 //
 // A notebook may come from anybody. So what it holds is data here, never code: it is inflated up to
 // a bound, and its HTML is read by a document that runs and loads nothing, then built anew from the
-// elements, attributes and style properties listed below. Everything else is left out.
+// elements, attributes and style properties listed below. Everything else is left out. It is read as
+// XML: out of a few misnested tags the parser of HTML makes millions of nodes.
 (() => {
     const MAX_PACKED = 1_000_000, MAX_INFLATED = 10_000_000;  // characters, bytes
+    const PIECE = 4096;  // bytes that are inflated at a time, to at most a thousand times as many
     const MAX_HTML = 600_000, MAX_NODES = 40_000, MAX_DEPTH = 40;  // of one view
 
     const set = (words) => new Set(words.split(/\s+/));
@@ -15,9 +17,9 @@
         [SVG]: set("circle desc ellipse g line path polygon polyline rect svg text title tspan"),
     };
     const WORDS = set("alt aria-hidden aria-label aria-roledescription lang title");  // any text
-    const VALUES = set(`colspan cx cy d dir dominant-baseline dx dy fill fill-opacity font-size
-        font-weight height opacity paint-order pathLength points preserveAspectRatio r rowspan rx ry
-        scope stroke stroke-dasharray stroke-dashoffset stroke-linecap stroke-linejoin
+    const VALUES = set(`cx cy d dir dominant-baseline dx dy fill fill-opacity font-size
+        font-weight height opacity paint-order pathLength points preserveAspectRatio r rx ry scope
+         stroke stroke-dasharray stroke-dashoffset stroke-linecap stroke-linejoin
         stroke-opacity stroke-width tabindex text-anchor transform viewBox width x x1 x2 y y1 y2`);
     const PROPERTIES = set(`align-items animation-delay background background-color border
         border-color bottom color column-gap contain-intrinsic-size display fill fill-opacity flex
@@ -33,13 +35,19 @@
     // Numbers, names and the functions above; so neither url(…) nor anything that is quoted.
     const isPlain = (value) =>
         /^[\w\s.,:%#()+*/-]*$/.test(value) &&
-        [...value.matchAll(/([\w-]*)\(/g)].every(([, name]) => !name || FUNCTIONS.has(name));
+        [...value.matchAll(/(?<![\w-])([\w-]*)\(/g)].every(
+            ([, name]) => !name || FUNCTIONS.has(name));
+
+    // A grid of a million columns would be laid out for minutes.
+    const isSmall = (value) => value.length < 100 && !/(var|calc)\(|\d{4}/.test(value);
 
     const plainStyle = (style) =>
         style.split(";").flatMap((declaration) => {
             const [name, ...value] = declaration.split(":");
             const isKnown = PROPERTIES.has(name.trim()) || /^\s*--[\w-]+\s*$/.test(name);
-            return isKnown && value.length == 1 && isPlain(value[0]) ? [declaration] : [];
+            const isFine = isKnown && value.length == 1 && isPlain(value[0]) &&
+                (!name.includes("grid") || isSmall(value[0]));
+            return isFine ? [declaration] : [];
         }).join(";");
 
     // The value that an attribute may have; null if it may have none.
@@ -49,6 +57,7 @@
             return value.split(/\s+/).filter((one) => /^ac(-[\w-]+)?$/.test(one)).join(" ");
         if (name == "style") return plainStyle(value);
         if (name == "src") return /^data:image\/png;base64,[\w+/=]+$/.test(value) ? value : null;
+        if (name == "colspan" || name == "rowspan") return /^\d{1,2}$/.test(value) ? value : null;
         if (name == "role") return ROLES.has(value) ? value : null;
         return VALUES.has(name) && isPlain(value) ? value : null;
     };
@@ -56,6 +65,8 @@
     /** The nodes of a piece of HTML, as far as they are allowed. Throws where it is too large. */
     const build = (html) => {
         if (html.length > MAX_HTML) throw new RangeError("the HTML is too long");
+        const read = new DOMParser().parseFromString(`<div>${html}</div>`, "text/xml");
+        if (read.querySelector("parsererror")) throw new SyntaxError("the HTML is not well formed");
         let nodes = 0;
         const copy = (from, to, depth) => {
             if (depth > MAX_DEPTH) throw new RangeError("the HTML is too deep");
@@ -63,8 +74,10 @@
                 if (++nodes > MAX_NODES) throw new RangeError("the HTML has too many nodes");
                 if (node.nodeType == Node.TEXT_NODE) to.append(node.data);
                 if (node.nodeType != Node.ELEMENT_NODE) continue;
-                if (!ELEMENTS[node.namespaceURI]?.has(node.localName)) continue;
-                const made = document.createElementNS(node.namespaceURI, node.localName);
+                const { localName: name } = node;
+                const space = name == "svg" || to.namespaceURI == SVG ? SVG : HTML;
+                if (!ELEMENTS[space].has(name)) continue;
+                const made = document.createElementNS(space, name);
                 for (const { name, value } of node.attributes) {
                     const kept = allowed(name, value);
                     if (kept !== null) made.setAttribute(name, kept);
@@ -74,7 +87,7 @@
             }
         };
         const built = document.createDocumentFragment();
-        copy(new DOMParser().parseFromString(html, "text/html").body, built, 0);
+        copy(read.documentElement, built, 0);
         return built;
     };
 
@@ -83,8 +96,15 @@
         if (typeof packed != "string" || packed.length > MAX_PACKED)
             throw new RangeError("too much is stored");
         const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
-        const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-        const reader = stream.getReader(), decoder = new TextDecoder("utf-8", { fatal: true });
+        let at = 0;
+        const pieces = new ReadableStream({
+            pull: (controller) => {
+                controller.enqueue(bytes.subarray(at, at += PIECE));
+                if (at >= bytes.length) controller.close();
+            },
+        }, { highWaterMark: 0 });
+        const reader = pieces.pipeThrough(new DecompressionStream("deflate")).getReader();
+        const decoder = new TextDecoder("utf-8", { fatal: true });
         let text = "", size = 0;
         for (let part; !(part = await reader.read()).done; ) {
             if ((size += part.value.length) > MAX_INFLATED) {
