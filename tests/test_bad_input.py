@@ -45,6 +45,7 @@ from course_utils.questions.reading import read_number, read_shape
 from course_utils.sliders import (
     Explorer,
     explore_average,
+    explore_block,
     explore_blocks,
     explore_head_counts,
     explore_heads,
@@ -282,7 +283,7 @@ def average_shows(explorer, weights, tokens):
     assert explorer.state["maps"] == pytest.approx(torch.as_tensor(weights).double().numpy())
 
 
-def lines_show(explorer, weights, query_tokens, key_tokens, query, blocked):
+def lines_show(explorer, weights, query_tokens, key_tokens, query, blocked, head_names):
     own = torch.as_tensor(weights).double()[:, query]
     assert torch.allclose(torch.tensor(explorer.state["weights"]).double(), own, atol=1e-6)
     looked_at(explorer)
@@ -292,6 +293,11 @@ def blocks_show(explorer, tokens, embed_dim, num_heads):
     looked_at(explorer)
     blocks = [block for card in explorer.state["cards"] for row in card for block in row]
     assert sorted(blocks) == list(range(len(tokens) * embed_dim))
+
+
+def block_shows(explorer, embed_dim, num_heads, seq_len):
+    assert explorer.state["sizes"][0] == [seq_len, embed_dim]
+    looked_at(explorer)
 
 
 def layer_shows(explorer, embed_dim, seq_len, num_heads):
@@ -390,11 +396,13 @@ CALLS = {
             "key_tokens": FRUITS,
             "query": 1,
             "blocked": (~MASK).tolist(),
+            "head_names": FRUITS[:2],
         },
         lines_show,
     ),
     explore_average: ({"weights": [[FOUR, FOUR]], "tokens": FRUITS}, average_shows),
     explore_blocks: ({"tokens": FRUITS[:3], "embed_dim": 6, "num_heads": 2}, blocks_show),
+    explore_block: ({"embed_dim": 6, "num_heads": 2, "seq_len": 3}, block_shows),
     explore_layer: ({"embed_dim": 6, "seq_len": 3, "num_heads": 2}, layer_shows),
     explore_scale: ({"head_dims": (1, 4), "num_tokens": 3, "seed": 0}, scale_shows),
     explore_split: (

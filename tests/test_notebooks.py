@@ -24,11 +24,13 @@ NOT_COMPARED = {
     "02": {"train-run": TRAINING},
     "07": {
         "time-numbers": TIMES,
+        "train-one-loss": TRAINING,
         "fetch-verdict": TRAINING,
         "apart-verdict": TRAINING,
         "match-verdict": TRAINING,
         "match-heads": TRAINING,
         "explore-verdict": TRAINING,
+        "text-verdict": TRAINING,
         "twins-verdict": TRAINING,
         "order-seeds": TRAINING,
     },

@@ -24,16 +24,18 @@ from course_utils.attention import MultiHeadAttention, merge_heads, split_heads
 from course_utils.data.animal import HEAD, LAYER, load_animal
 from course_utils.heatmaps.colours import HEADS, contrast, head_colour, palette
 from course_utils.heatmaps.texts import display_token, two_decimals
+from course_utils.pictures.block import block_picture
 from course_utils.pictures.figures import paint_pictures
 from course_utils.pictures.flow import head_flow
 from course_utils.pictures.layer import layer_picture
 from course_utils.pictures.plane import values_plane
 from course_utils.pictures.sentence import LEAST_LINE, LEAST_NUMBER, sentence_lines
-from course_utils.pictures.shapes import Area, Box, Dot, Line, Picture, Text, arrow
+from course_utils.pictures.shapes import Area, Box, Dot, Line, Picture, Text, arrow, text_width
 from course_utils.pictures.svg import picture_html
 from course_utils.sliders import (
     explore_animal,
     explore_average,
+    explore_block,
     explore_blocks,
     explore_layer,
     explore_lines,
@@ -214,6 +216,9 @@ PICTURES = {
     "animal": explore_animal,
     "lines": make_lines,
     "lines of four heads, masked": lambda: make_lines(4, masked=True),
+    "lines of named heads": lambda: explore_lines(
+        normal(2, 4, 4).softmax(-1), head_names=["head 0.2", "layer 11, head 10"]
+    ),
     "flow": make_flow,
     "flow of lesson 1": lambda: explore_query(Q, K, V, tokens=TOKENS, chosen=IT),
     "mixture": make_mixture,
@@ -224,6 +229,7 @@ PICTURES = {
     ),
     "blocks": explore_blocks,
     "layer": explore_layer,
+    "block": explore_block,
 }
 each_picture = pytest.mark.parametrize("make", PICTURES.values(), ids=PICTURES)
 
@@ -391,6 +397,43 @@ def test_lines_between_two_sentences():
 def test_wrong_arguments(call, said):
     with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
         call()
+
+
+@pytest.mark.parametrize("upright", [False, True])
+def test_heads_have_the_names_they_are_given(upright):
+    names = ["layer 11, h 10", "<b>", "head 3"]
+    explorer = explore_lines(
+        normal(3, 4, 4).softmax(-1), query_tokens=list("abcd"), query=1, head_names=names
+    )
+    assert explorer.state["head_names"] == names
+    assert all(f"{name}: " in repr(explorer) for name in names)
+    assert "&lt;b&gt;" in explorer.html
+    state = explorer.state
+    picture = sentence_lines(
+        state["query_tokens"],
+        state["query"],
+        state["weights"],
+        head_names=names,
+        upright=upright,
+    )
+    names[2] = "3" if upright else "head 3"  # a narrow column has room for the number alone
+    shown = {text.text: text for text in of_kind(picture.shapes, Text)}
+    cells = [box for box in of_kind(picture.shapes, Box) if box.title]
+    first = min(box.x for box in cells)
+    for head, name in enumerate(names):
+        width = text_width(name, shown[name].size)
+        sample = [box for box in of_kind(picture.shapes, Box) if (box.width, box.height) == (8, 8)]
+        if upright:  # above its column of weights, behind its sample
+            left = shown[name].x - width / 2
+            assert left > sample[head].x + 8
+            assert shown[name].x + width / 2 < first + (head + 1) * (picture.width - first) / 3
+        else:  # between its sample and its row of weights
+            assert sample[head].x + 8 <= shown[name].x - width < shown[name].x < first
+
+
+def test_a_name_per_head():
+    with pytest.raises(ValueError, match=r"^head_names must be 2 strings, one per head; got 1"):
+        explore_lines(normal(2, 3, 3).softmax(-1), head_names=["one"])
 
 
 # --- the sentence of the first picture ----------------------------------------------------------
@@ -773,6 +816,52 @@ def test_boxes_of_the_layer_are_to_scale(h):
     ],
 )
 def test_wrong_layers(call, said):
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+        call()
+
+
+# --- the block around the attention -------------------------------------------------------------
+
+
+def test_the_block_says_what_the_layer_of_lesson_8_does():
+    lesson = nbformat.read(ROOT / "notebooks" / "08_heads_of_a_real_model.ipynb", as_version=4)
+    (layer,) = [cell.source for cell in lesson.cells if cell.id == "encoder-layer"]
+    explorer = explore_block(384, num_heads=12, seq_len=5)
+    names = encoder()
+    block, x = names["encoder"].layers[0], torch.zeros(1, 5, 384)
+    with torch.no_grad():
+        wide = names["F"].gelu(block.widen(x))
+        output, _ = block(x, torch.ones(1, 5, dtype=torch.bool))
+    for state in every_state(explorer):
+        assert state["code"] in layer
+        wanted = wide if "widened" in state["part"] else output
+        assert tuple(state["sizes"][state["step"]]) == tuple(wanted.shape[1:])
+        assert state["code"] in View(explorer.html).texts
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_what_runs_in_the_block_has_a_colour_and_what_is_to_come_is_faint(step):
+    picture = block_picture(step, embed_dim=8, num_heads=1, seq_len=2)
+    parts = [box for box in of_kind(picture.shapes, Box) if box.radius]
+    runs = [box.outline for box in parts]  # attention, MLP, and both LayerNorms
+    faint = [step < own for own in (1, 4, 3, 7)]
+    assert [outline == "grid" for outline in runs] == faint
+    assert [outline == "h0" for outline in runs] == [step in own for own in ({1}, {4, 5}, {3}, {7})]
+    plus = [dot.outline for dot in of_kind(picture.shapes, Dot)]
+    assert [outline == "h0" for outline in plus] == [step == 2, step == 6]
+    for box in parts:
+        assert 0 <= box.x < box.x + box.width <= picture.width
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: explore_block(8, num_heads=3), "embed_dim=8 cannot be split into num_heads=3"),
+        (lambda: explore_block(32, num_heads=32), "num_heads must be at most 16, to be drawn"),
+        (lambda: explore_block(seq_len=0), "seq_len must be a whole number of at least 1"),
+    ],
+)
+def test_wrong_blocks_around_the_attention(call, said):
     with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
         call()
 

@@ -21,6 +21,7 @@ def sentence_lines(
     *,
     key_tokens: Sequence[str] | None = None,
     blocked: Sequence[bool] | None = None,
+    head_names: Sequence[str] | None = None,
     upright: bool = False,
 ) -> Picture:
     """Draw where one query looks: a line to each key, as thick as its weight, in every head.
@@ -35,14 +36,18 @@ def sentence_lines(
         weights: (H, L_k), its weights in each head, from 0 to 1.
         key_tokens: L_k names; left out, those of the queries.
         blocked: L_k times whether a mask blocks that key.
+        head_names: H names; left out, see ``names_of_heads``.
         upright: whether the words stand below each other, for a narrow page.
 
     Returns:
-        A picture, 832 pixels wide or more if the sentence needs it; upright, 276 and 44 per head.
+        A picture, 832 pixels wide or more if the sentence needs it; upright, 276 and 44 per head,
+        or more if the names of the heads need it.
     """
     key_tokens = query_tokens if key_tokens is None else key_tokens
     blocked = [False] * len(key_tokens) if blocked is None else blocked
-    place = (_Columns if upright else _Rows)(query_tokens, key_tokens, len(weights))
+    names = names_of_heads(len(weights)) if head_names is None else head_names
+    names = list(map(display_token, names))
+    place = (_Columns if upright else _Rows)(query_tokens, key_tokens, names)
     lines, cells = [], []
     for head, own in enumerate(weights):
         cells += place.heading(head)
@@ -67,29 +72,38 @@ def sentence_lines(
     return Picture(*place.size, (*lines, *words, *cells))
 
 
+def names_of_heads(heads: int) -> list[str]:
+    """What the weights of each head are called: one is "weight", several are "head 0" and so on."""
+    return ["weight"] if heads == 1 else [f"head {head}" for head in range(heads)]
+
+
 # --- two ways to lay a sentence out -------------------------------------------------------------
 
 
 class _Rows:
     """The queries in a row, the keys in a row below, and below these a row of weights per head."""
 
-    LEFT = 62  # for the names of the rows
+    LEFT = 62  # for the names of the rows, if they are short
     TOP, FOOT, STRIP = 26, 138, 152  # where the words stand, and where the weights begin
     HEIGHT = 20  # of a row of weights
     key_anchor = "middle"
 
-    def __init__(self, query_tokens: Sequence[str], key_tokens: Sequence[str], heads: int) -> None:
-        self.heads = heads
+    def __init__(
+        self, query_tokens: Sequence[str], key_tokens: Sequence[str], names: Sequence[str]
+    ) -> None:
+        self.names, self.heads = names, len(names)
+        widest = max(text_width(name, _SIDE["size"]) for name in names)
+        self.left = self.LEFT if widest <= self.LEFT - 20 else 26 + widest
         self.queries, self.keys = map(self._spread, (query_tokens, key_tokens))
         ends = [x + room / 2 for x, room in (self.queries[-1], self.keys[-1])]
-        self.size = max(WIDTH, *ends), self.STRIP + heads * self.HEIGHT + 4
+        self.size = max(WIDTH, *ends), self.STRIP + self.heads * self.HEIGHT + 4
 
     def _spread(self, tokens: Sequence[str]) -> list[tuple[float, float]]:
         """The middle of each word, and the room that it has."""
         rooms = [max(text_width(display_token(token)) + 10, 30) for token in tokens]
-        spare = (WIDTH - self.LEFT - sum(rooms)) / len(rooms)
+        spare = (WIDTH - self.left - sum(rooms)) / len(rooms)
         rooms = [room + min(max(spare, 0), 60) for room in rooms]
-        ends = [self.LEFT + sum(rooms[: i + 1]) for i in range(len(rooms))]
+        ends = [self.left + sum(rooms[: i + 1]) for i in range(len(rooms))]
         return [(end - room / 2, room) for end, room in zip(ends, rooms, strict=True)]
 
     def query(self, query: int) -> Point:
@@ -109,13 +123,13 @@ class _Rows:
 
     def heading(self, head: int) -> list[Shape]:
         top = self.STRIP + head * self.HEIGHT
-        shapes = [self._name(top + 14, "weight" if self.heads == 1 else f"head {head}")]
+        shapes = [self._name(top + 14, self.names[head])]
         if head == 0:
             shapes += [self._name(self.TOP, "looks"), self._name(self.FOOT, "at")]
         return shapes + _sample(2, top + 5, head) if self.heads > 1 else shapes
 
     def _name(self, y: float, text: str) -> Text:
-        return Text(x=self.LEFT - 10, y=y, text=text, size=12, anchor="end", colour="soft")
+        return Text(x=self.left - 10, y=y, text=text, size=12, anchor="end", colour="soft")
 
 
 class _Columns:
@@ -126,14 +140,19 @@ class _Columns:
 
     HEIGHT, TOP = 23, 22  # of a row, and of what stands above the first
     QUERY, KEY, CELLS = 108, 178, 270  # where the columns are; the queries end there
-    WIDTH = 44  # of a column of weights
+    LEAST_WIDTH = 44  # of a column of weights
     key_anchor = "start"
 
-    def __init__(self, query_tokens: Sequence[str], key_tokens: Sequence[str], heads: int) -> None:
-        self.heads = heads
+    def __init__(
+        self, query_tokens: Sequence[str], key_tokens: Sequence[str], names: Sequence[str]
+    ) -> None:
+        self.heads = len(names)
+        self.names = [name.removeprefix("head ") for name in names]
+        widest = max(text_width(name, _SIDE["size"]) for name in self.names)
+        self.width = max(self.LEAST_WIDTH, 26 + widest if self.heads > 1 else 0)
         self.halves = [text_width(display_token(token)) / 2 for token in query_tokens]
         rows = max(len(query_tokens), len(key_tokens))
-        self.size = self.CELLS + heads * self.WIDTH + 6, self.TOP + rows * self.HEIGHT + 4
+        self.size = self.CELLS + self.heads * self.width + 6, self.TOP + rows * self.HEIGHT + 4
 
     def query(self, query: int) -> Point:
         return self.QUERY - self.halves[query], self.TOP + query * self.HEIGHT + 16
@@ -149,15 +168,15 @@ class _Columns:
 
     def cell(self, key: int, head: int) -> tuple[float, float, float, float]:
         top = self.TOP + key * self.HEIGHT
-        return self.CELLS + head * self.WIDTH, top + 2, self.WIDTH - 2, self.HEIGHT - 4
+        return self.CELLS + head * self.width, top + 2, self.width - 2, self.HEIGHT - 4
 
     def heading(self, head: int) -> list[Shape]:
-        x = self.CELLS + (head + 0.5) * self.WIDTH
-        shapes = [Text(x=x, y=14, text="weight" if self.heads == 1 else f"{head}", **_SIDE)]
+        x = self.CELLS + (head + 0.5) * self.width
+        shapes = [Text(x=x, y=14, text=self.names[head], **_SIDE)]
         if head == 0:
             shapes.append(Text(x=self.QUERY, y=14, text="looks", anchor="end", **_SIDE))
             shapes.append(Text(x=self.KEY, y=14, text="at", anchor="start", **_SIDE))
-        return shapes + _sample(x - 18, 5, head) if self.heads > 1 else shapes
+        return shapes + _sample(x - self.width / 2 + 4, 5, head) if self.heads > 1 else shapes
 
 
 _SIDE = {"size": 12, "colour": "soft"}  # names of rows and columns

@@ -1,6 +1,7 @@
 """Explorers: sliders over a live view of attention."""
 
 from course_utils.sliders.average import explore_average
+from course_utils.sliders.block import explore_block
 from course_utils.sliders.blocks import explore_blocks
 from course_utils.sliders.controls import head_count_slider
 from course_utils.sliders.digits import explore_digits
@@ -22,6 +23,7 @@ __all__ = [
     "Views",
     "explore_animal",
     "explore_average",
+    "explore_block",
     "explore_blocks",
     "explore_digits",
     "explore_head_counts",

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 
-from course_utils.arguments import require_blocked, require_position, require_weights
+from course_utils.arguments import require_blocked, require_names, require_position, require_weights
 from course_utils.data.animal import Sentence, load_animal
 from course_utils.heatmaps.figure import CourseFigure
 from course_utils.heatmaps.texts import display_token, token_labels, two_decimals
 from course_utils.pictures.figures import paint_pictures
-from course_utils.pictures.sentence import sentence_lines
+from course_utils.pictures.sentence import names_of_heads, sentence_lines
 from course_utils.pictures.shapes import Picture
 from course_utils.pictures.svg import by_room, picture_html
 from course_utils.sliders.controls import WIDE, make_slider, make_switch
@@ -27,6 +28,7 @@ def explore_lines(
     key_tokens: Sequence[str] | None = None,
     query: int = 0,
     blocked=None,
+    head_names: Sequence[str] | None = None,
 ) -> Explorer:
     """Choose a query and see its lines to the keys, as thick as its weights, in every head.
 
@@ -36,14 +38,15 @@ def explore_lines(
         key_tokens: L_k names; left out, those of the queries if there are as many.
         query: the position where the slider starts.
         blocked: (L_q, L_k) booleans, True where a mask blocks: no line leads there.
+        head_names: H names; left out, "head 0" and so on.
 
     Returns:
         An explorer with the control ``query``; its state holds ``query_tokens``, ``key_tokens``,
-        ``weights`` (H, L_k), those of the query, and ``blocked`` (L_k).
+        ``weights`` (H, L_k), those of the query, ``blocked`` (L_k) and ``head_names``.
 
     Raises:
-        ValueError: weights of another rank, or not from 0 to 1; a number of tokens, a query or a
-            shape of ``blocked`` that does not fit them.
+        ValueError: weights of another rank, or not from 0 to 1; a number of tokens or of names, a
+            query or a shape of ``blocked`` that does not fit them.
     """
     weights = require_weights(weights, "(H, L_q, L_k)")
     if weights.max() > 1.001:  # rounding may leave a little more than 1
@@ -51,7 +54,12 @@ def explore_lines(
     rows, columns = token_labels(weights.shape, query_tokens, key_tokens)
     blocked = require_blocked(blocked, weights.shape[-2:])
     require_position("query", query, len(rows))
-    shown = _Heads(rows, columns, weights.copy(), blocked.copy())
+    names = (
+        names_of_heads(len(weights))
+        if head_names is None
+        else require_names("head_names", head_names, len(weights), "one per head")
+    )
+    shown = _Heads(rows, columns, weights.copy(), blocked.copy(), names)
     return Explorer(
         {"query": make_slider("query", _stops(rows), query, width=WIDE)},
         compute=shown.compute,
@@ -94,6 +102,7 @@ class _Heads:
     key_tokens: list[str]
     weights: np.ndarray  # (H, L_q, L_k)
     blocked: np.ndarray  # (L_q, L_k)
+    head_names: list[str]
 
     def compute(self, query: int) -> dict:
         return {
@@ -102,6 +111,7 @@ class _Heads:
             "key_tokens": list(self.key_tokens),
             "weights": self.weights[:, query].tolist(),
             "blocked": self.blocked[query].tolist(),
+            "head_names": list(self.head_names),
         }
 
     def still(self, state: dict) -> CourseFigure:
@@ -127,6 +137,7 @@ class _Animal:
             "key_tokens": list(sentence.tokens),
             "weights": [list(sentence.weights[query])],
             "blocked": [False] * len(sentence.tokens),
+            "head_names": names_of_heads(1),
         }
 
     def still(self, _state: dict) -> CourseFigure:
@@ -149,13 +160,13 @@ def _picture(state: dict, *, upright: bool = False) -> Picture:
         state["weights"],
         key_tokens=state["key_tokens"],
         blocked=state["blocked"],
+        head_names=state["head_names"],
         upright=upright,
     )
 
 
 def _view(state: dict) -> str:
-    heads = len(state["weights"])
-    names = ["weight"] if heads == 1 else [f"head {head}" for head in range(heads)]
+    names = (escape(display_token(name)) for name in state["head_names"])
     keys = zip(state["key_tokens"], state["blocked"], *state["weights"], strict=True)
     rows = [
         [token_html(key), *("blocked" if is_shut else two_decimals(w) for w in weights)]
@@ -170,10 +181,10 @@ def _view(state: dict) -> str:
 
 def _describe(state: dict) -> str:
     heads = []
-    for head, weights in enumerate(state["weights"]):
+    for name, weights in zip(state["head_names"], state["weights"], strict=True):
         largest = sorted(zip(weights, state["key_tokens"], strict=True), key=lambda own: -own[0])
         shares = ", ".join(f"{display_token(key)} {weight:.2f}" for weight, key in largest[:3])
-        heads.append(shares if len(state["weights"]) == 1 else f"head {head}: {shares}")
+        heads.append(shares if name == "weight" else f"{display_token(name)}: {shares}")
     looks = display_token(state["query_tokens"][state["query"]])
     sentence = " ".join(map(display_token, state["key_tokens"]))
     return f"“{looks}” looks at {'; '.join(heads)} in: {sentence}"

@@ -73,6 +73,7 @@ SUBJECTS = {
     "explore_animal": ("explore_animal()", "html", "L = 16"),
     "explore_average": ("explore_average(torch.rand(2, 2, 3, 3).softmax(-1))", "html", SMALL),
     "explore_blocks": ("explore_blocks()", "html", "L = 3, D = 8"),
+    "explore_block": ("explore_block()", "html", "L = 16, D = 384"),
     "explore_layer": ("explore_layer()", "html", "L = 6, D = 16"),
     "explore_scale": ("explore_scale(num_tokens=8)", "html", SMALL),
     "explore_masks": ("explore_masks(CourseLayer(64, 4), x)", "html", SMALL),

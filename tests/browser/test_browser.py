@@ -406,6 +406,8 @@ def compare(shown: dict, held: dict) -> str | None:
 
 def tables_of(state: dict) -> list[tuple[str, list[list]]]:
     """Kind and numbers of each table that shows a state; None where no number is held."""
+    if "says" in state:  # explore_block
+        return [("plain", [[None, size] for size in state["sizes"]])]
     if "W_O" in state.get("shapes", ()):  # explore_layer
         return [("plain", [[shape] for shape in state["shapes"].values()])]
     if "features" in state:  # explore_split
