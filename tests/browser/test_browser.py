@@ -140,12 +140,12 @@ def test_the_first_picture_is_near_the_top(lesson):
     assert box["y"] + box["height"] - panel["y"] <= 1.5 * panel["height"]
 
 
-# How light the first pixel of every figure is, if all are alike.
-PAPERS = """[...document.querySelectorAll(".jp-RenderedImage img")].map((picture) => {
+# Whether the first pixel of every figure, its paper, is as light as that.
+PAPERS = """(wanted) => [...document.querySelectorAll(".jp-RenderedImage img")].every((picture) => {
     const paper = document.createElement("canvas").getContext("2d");
     paper.drawImage(picture, 0, 0);
-    return paper.getImageData(0, 0, 1, 1).data[0];
-}).reduce((one, other) => one === other ? one : NaN)"""
+    return paper.getImageData(0, 0, 1, 1).data[0] === wanted;
+})"""
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
@@ -162,8 +162,7 @@ def test_no_output_puts_up_a_serious_barrier(lesson, theme):
     for part in page.locator(".jp-Notebook-cell").all():
         part.scroll_into_view_if_needed()
     eventually(lesson, lambda: barriers(lesson))  # names are given a moment after a thing appears
-    paper = 255 if theme == "JupyterLab Light" else 17
-    page.wait_for_function(PAPERS + " === " + str(paper))
+    page.wait_for_function(PAPERS, arg=255 if theme == "JupyterLab Light" else 17)
 
 
 def test_numbers_do_not_run_together_in_a_narrow_window(lesson):
