@@ -126,7 +126,9 @@ def _join(first: Tensor, second: Tensor) -> Tensor:
 CACHED_STEPS = (
     Step("keys", "(N, H, P + L, d_h)", lambda s: _join(s.past_key, s.key), "all keys"),
     Step("values", "(N, H, P + L, d_h)", lambda s: _join(s.past_value, s.value), "all values"),
-    Step("mask", "(L, P + L), True = may attend", lambda s: _allowed(s, s.past_key.shape[2])),
+    Step(
+        "mask", "(L, P + L), boolean, True = may attend", lambda s: _allowed(s, s.past_key.shape[2])
+    ),
     Step(
         "scores", "(N, H, L, P + L)", lambda s: s.query @ s.keys.mT / math.sqrt(s.query.shape[-1])
     ),

@@ -74,6 +74,11 @@ SUBJECTS = {
     "explore_blocks": ("explore_blocks()", "html", "L = 3, D = 8"),
     "explore_layer": ("explore_layer()", "html", "L = 6, D = 16"),
     "explore_scale": ("explore_scale(num_tokens=8)", "html", SMALL),
+    "explore_shared_heads": (
+        "explore_shared_heads(torch.randn(8, 8, 8), torch.randn(8, 8, 8))",
+        "html",
+        SMALL,
+    ),
     "explore_masks": ("explore_masks(CourseLayer(64, 4), x)", "html", SMALL),
     "explore_head_counts": (
         "counts = [1, 2, 4, 8]\n"
