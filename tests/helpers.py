@@ -25,6 +25,7 @@ from course_utils.sliders import (
     explore_query,
     explore_scale,
     explore_sentence,
+    explore_shared_heads,
     explore_split,
 )
 from course_utils.sliders.controls import make_slider, make_switch
@@ -148,6 +149,9 @@ MAKERS = {
     "masks": make_masks,
     "masks of our layer": partial(make_masks, "ours, while training"),
     "scale": partial(explore_scale, head_dims=(1, 4, 64), num_tokens=3),
+    "shared heads": partial(
+        explore_shared_heads, normal(4, 3, 2), normal(4, 3, 2, seed=1), num_kv_heads=2
+    ),
     "split": partial(explore_split, 12, num_heads=4),
     "heads": make_heads,
     "heads with dropout": partial(make_heads, "torch, with dropout", dropout=0.3),

@@ -55,6 +55,7 @@ from course_utils.sliders import (
     explore_mixture,
     explore_query,
     explore_scale,
+    explore_shared_heads,
     explore_split,
     head_count_slider,
 )
@@ -311,6 +312,13 @@ def scale_shows(explorer, head_dims, num_tokens, seed):
     assert torch.allclose(sums, torch.ones_like(sums))
 
 
+def shared_heads_show(explorer, query, key, num_kv_heads, tokens):
+    weights = torch.tensor(explorer.state["weights"])
+    assert weights.shape == (len(query), query.shape[1], query.shape[1])
+    assert torch.allclose(weights.sum(-1), torch.ones_like(weights[..., 0]), atol=1e-5)
+    looked_at(explorer)
+
+
 def split_shows(explorer, embed_dim, batch_size, seq_len, num_heads):
     looked_at(explorer)
     taken = [feature for head in explorer.state["features"] for feature in head]
@@ -405,6 +413,15 @@ CALLS = {
     explore_block: ({"embed_dim": 6, "num_heads": 2, "seq_len": 3}, block_shows),
     explore_layer: ({"embed_dim": 6, "seq_len": 3, "num_heads": 2}, layer_shows),
     explore_scale: ({"head_dims": (1, 4), "num_tokens": 3, "seed": 0}, scale_shows),
+    explore_shared_heads: (
+        {
+            "query": normal(4, 4, 3),
+            "key": normal(4, 4, 3, seed=1),
+            "num_kv_heads": 2,
+            "tokens": FRUITS,
+        },
+        shared_heads_show,
+    ),
     explore_split: (
         {"embed_dim": 12, "batch_size": 2, "seq_len": 3, "num_heads": 4},
         split_shows,

@@ -44,6 +44,12 @@ NOT_COMPARED = {
         "explore-rights": TRAINING,
         "explore-count": TRAINING,
     },
+    "10": {
+        "train": TRAINING,
+        "write-run": TRAINING,
+        "restart": TRAINING,
+        "time-numbers": TIMES,
+    },
 }
 
 

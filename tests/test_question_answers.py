@@ -499,6 +499,19 @@ def same_noun_in_each_pair(question: dict) -> str:
 
 
 # A function of the question that computes the right answer as it stands among the choices.
+def turned_with(feature):
+    """The other feature that changes when one feature of eight is moved before it is turned."""
+    x = torch.zeros(1, 1, 1, 8)
+    x[..., feature] = 1.0
+    angles = torch.tensor([1.0, 0.9, 0.8, 0.7])
+    a, b = x.chunk(2, dim=-1)
+    turned = torch.cat(
+        [a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()], -1
+    )
+    first, second = turned.flatten().nonzero().flatten().tolist()
+    return f"feature {second if first == feature else first}"
+
+
 COMPUTED = {
     ("pre-test", 1): lambda q: head_0(torch.arange(8).view(1, 2, 4).view(1, 2, 2, 2)),
     ("pre-test", 2): lambda q: head_0(
@@ -563,6 +576,9 @@ COMPUTED = {
     ("lesson-08", 1): lambda q: mixed([0.9, 0.1], [[0.0, 0.0], [10.0, 20.0]]),
     ("lesson-08", 2): head_1_taken_out,
     ("lesson-08", 3): same_noun_in_each_pair,
+    ("lesson-10", 1): lambda q: f"head {torch.arange(4).repeat_interleave(2)[5]}",
+    ("lesson-10", 2): lambda q: str(torch.ones(3, 4 + 3).tril(4)[0].count_nonzero().item()),
+    ("lesson-10", 3): lambda q: turned_with(1),
 }
 
 

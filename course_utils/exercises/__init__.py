@@ -9,6 +9,11 @@ from course_utils.exercises.cost import check_layer_cost
 from course_utils.exercises.cross_attention import check_cross_attention
 from course_utils.exercises.from_lines import from_lines
 from course_utils.exercises.heads import check_merge_heads, check_split_heads
+from course_utils.exercises.language_model import (
+    check_cached_attention,
+    check_grouped_attention,
+    check_rotary,
+)
 from course_utils.exercises.layer import check_multi_head_attention
 from course_utils.exercises.maps import check_per_head_weights, check_previous_token
 from course_utils.exercises.masks import check_attention_mask
@@ -24,11 +29,13 @@ __all__ = [
     "check_add_places",
     "check_attention_mask",
     "check_attention_scale",
+    "check_cached_attention",
     "check_cls_maps",
     "check_copy_weights",
     "check_cross_attention",
     "check_cut_into_patches",
     "check_gradient_norms",
+    "check_grouped_attention",
     "check_head_projection",
     "check_layer_cost",
     "check_mean_pool",
@@ -40,6 +47,7 @@ __all__ = [
     "check_previous_token",
     "check_remove_head",
     "check_repair",
+    "check_rotary",
     "check_scaled_dot_product_attention",
     "check_split_heads",
     "from_lines",

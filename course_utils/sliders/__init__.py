@@ -14,6 +14,7 @@ from course_utils.sliders.mixture import explore_mixture
 from course_utils.sliders.query import explore_query
 from course_utils.sliders.scale import explore_scale
 from course_utils.sliders.sentence import explore_sentence
+from course_utils.sliders.shared_heads import explore_shared_heads
 from course_utils.sliders.split import explore_split
 from course_utils.sliders.views import Views
 from course_utils.sliders.whole_layer import explore_layer
@@ -35,6 +36,7 @@ __all__ = [
     "explore_query",
     "explore_scale",
     "explore_sentence",
+    "explore_shared_heads",
     "explore_split",
     "head_count_slider",
 ]

@@ -76,6 +76,11 @@ SUBJECTS = {
     "explore_block": ("explore_block()", "html", "L = 16, D = 384"),
     "explore_layer": ("explore_layer()", "html", "L = 6, D = 16"),
     "explore_scale": ("explore_scale(num_tokens=8)", "html", SMALL),
+    "explore_shared_heads": (
+        "explore_shared_heads(torch.randn(8, 8, 8), torch.randn(8, 8, 8))",
+        "html",
+        SMALL,
+    ),
     "explore_masks": ("explore_masks(CourseLayer(64, 4), x)", "html", SMALL),
     "explore_head_counts": (
         "counts = [1, 2, 4, 8]\n"

@@ -418,6 +418,13 @@ def tables_of(state: dict) -> list[tuple[str, list[list]]]:
     if "maps" in state and "step" in state:  # explore_average, all heads in one list
         own = [state["maps"]] if state["step"] == "averaged" else state["maps"]
         return [("plain", rows) for maps in own for rows in maps]
+    if "reads" in state:  # explore_shared_heads
+        cached, unshared = state["cached_numbers"], state["unshared_numbers"]
+        count = state["num_kv_heads"]
+        kept = [2, count, cached // (2 * count), cached]
+        facts = [None, kept, [round(100 * cached / unshared)]]
+        maps = [("map", head) for head in state["weights"]]
+        return [("plain", [[fact] for fact in facts]), *maps]
     if "cards" in state:  # explore_blocks, whose cells say "cat 3"
         return [("plain", [[None] * len(row) for row in card]) for card in state["cards"]]
     if "factor" in state:  # explore_mixture

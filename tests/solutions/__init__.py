@@ -4,6 +4,7 @@ from course_utils.exercises.search import Mistake
 from solutions.attention import ATTENTION, LAYER, MERGE, SPLIT
 from solutions.cost import COST
 from solutions.images import MAPS, PATCHES, PLACES
+from solutions.language_model import CACHED, GROUPED, ROTATION
 from solutions.maps import BLOCK, PREVIOUS
 from solutions.masks import CROSS, MASK
 from solutions.one_head import PROJECTION, REMOVAL
@@ -17,7 +18,7 @@ SOLUTIONS: dict[str, Solution] = {
     for solution in (
         *(SPLIT, MERGE, ATTENTION, LAYER),
         *(SCALE, NORMS, PROJECTION, REMOVAL, COPY, PERMUTE, BLOCK, PREVIOUS, MASK, CROSS, COST),
-        *(POOL, PATCHES, PLACES, MAPS),
+        *(POOL, PATCHES, PLACES, MAPS, GROUPED, CACHED, ROTATION),
     )
 }
 
