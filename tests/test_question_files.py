@@ -236,3 +236,11 @@ def test_a_lessons_questions_stand_in_the_lessons_file(file):
     else:
         assert file.stem == "samples"
         assert all(name.startswith("sample-") for name in names)
+
+
+def test_no_place_among_three_choices_is_the_better_guess():
+    """Of all questions with three choices, a place holds the right one about equally often."""
+    questions = [entry for entry in PREDICTIONS.values() if entry.get("kind") == "choice"]
+    questions += [question for entry in QUIZZES.values() for question in entry["questions"]]
+    places = Counter(q["choices"].index(q["right"]) for q in questions if len(q["choices"]) == 3)
+    assert max(places.values()) <= 1.25 * sum(places.values()) / 3, places
