@@ -6,6 +6,8 @@ import textwrap
 import nbformat
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 from learners import Base, OneFusedProjection, by_einsum, failure, merge_by_loop, split_by_reshape
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
@@ -208,27 +210,41 @@ def test_what_is_right_sometimes_is_wrong(cls):
     failure(check_multi_head_attention, cls)
 
 
+CELLS = [
+    "from course_utils.exercises import check_split_heads",
+    "def split_heads(x, num_heads):\n    raise NotImplementedError",
+    "if check_split_heads(split_heads):\n    print('never')",
+    "def split_heads(x, num_heads):\n    return x.view(9, num_heads)",
+    "check_split_heads(split_heads)",
+    "print('never')",
+]
+SAID = [
+    "✗ split_heads: your code raised RuntimeError: shape '[9, 2]' is invalid for input of size 48",
+    "  in your line 2: return x.view(9, num_heads)",
+    "  input: x (2, 3, 8), num_heads 2",
+]
+
+
+@pytest.mark.usefixtures("as_it_was")
+def test_ipython_shows_the_message_alone():
+    shell = InteractiveShell.instance()
+    shell.reset(new_session=True)
+    with capture_output() as captured:
+        results = [shell.run_cell(cell) for cell in CELLS[:-1]]
+    assert [result.success for result in results] == [True, True, True, True, False]
+    assert captured.stdout.splitlines() == ["○ split_heads: not attempted yet", *SAID]
+    assert captured.stderr == ""
+
+
+@pytest.mark.slow  # a kernel takes seconds to start
 def test_a_notebook_shows_the_message_alone_and_stops():
-    cells = [
-        "from course_utils.exercises import check_split_heads",
-        "def split_heads(x, num_heads):\n    raise NotImplementedError",
-        "if check_split_heads(split_heads):\n    print('never')",
-        "def split_heads(x, num_heads):\n    return x.view(9, num_heads)",
-        "check_split_heads(split_heads)",
-        "print('never')",
-    ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
     with pytest.raises(CellExecutionError):
         NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
     outputs = [cell.outputs for cell in notebook.cells]
     assert [o.text for o in outputs[2]] == ["○ split_heads: not attempted yet\n"]
     (error,) = outputs[4]
     assert error.ename == "CheckFailed"
-    assert error.traceback == [
-        "✗ split_heads: your code raised RuntimeError: "
-        "shape '[9, 2]' is invalid for input of size 48",
-        "  in your line 2: return x.view(9, num_heads)",
-        "  input: x (2, 3, 8), num_heads 2",
-    ]
+    assert error.traceback == SAID
     assert error.evalue == "\n".join(error.traceback)
     assert outputs[5] == []
