@@ -56,6 +56,24 @@ GROUPED_MISTAKES = (
         look="which key/value heads are used at all",
     ),
     Mistake(
+        id="keys-alone-tiled",
+        rows=("M48",),
+        step="repeated_keys",
+        variants=(lambda s: s.key[:, _query_heads(s) % s.key.shape[1]],),
+        title="the keys are tiled, 0, 1, 0, 1, and the values are not",
+        why="A key and its value must come from the same head.",
+        look="how the keys are repeated, and how the values are",
+    ),
+    Mistake(
+        id="values-alone-tiled",
+        rows=("M48",),
+        step="repeated_values",
+        variants=(lambda s: s.value[:, _query_heads(s) % s.key.shape[1]],),
+        title="the values are tiled, 0, 1, 0, 1, and the keys are not",
+        why="A key and its value must come from the same head.",
+        look="how the values are repeated, and how the keys are",
+    ),
+    Mistake(
         id="kv-heads-averaged",
         step="repeated_keys",
         variants=(lambda s: s.key.mean(1, keepdim=True).expand(-1, s.query.shape[1], -1, -1),),
@@ -119,16 +137,25 @@ def _allowed(s: SimpleNamespace, offset: int) -> Tensor:
     return torch.ones(s.query.shape[2], s.keys.shape[2]).tril(offset).bool()
 
 
+def _past(s: SimpleNamespace) -> int:
+    """How many keys come before those of the new tokens."""
+    return s.keys.shape[2] - s.query.shape[2]
+
+
 def _join(first: Tensor, second: Tensor) -> Tensor:
     return torch.cat([first, second], dim=2)
 
 
 CACHED_STEPS = (
-    Step("keys", "(N, H, P + L, d_h)", lambda s: _join(s.past_key, s.key), "all keys"),
-    Step("values", "(N, H, P + L, d_h)", lambda s: _join(s.past_value, s.value), "all values"),
     Step(
-        "mask", "(L, P + L), boolean, True = may attend", lambda s: _allowed(s, s.past_key.shape[2])
+        "joining",
+        "function: (N, H, P, d_h) and (N, H, L, d_h) to (N, H, P + L, d_h)",
+        lambda s: _join,
+        "joined cache and new tokens",
     ),
+    Step("keys", "(N, H, P + L, d_h)", lambda s: s.joining(s.past_key, s.key), "all keys"),
+    Step("values", "(N, H, P + L, d_h)", lambda s: s.joining(s.past_value, s.value), "all values"),
+    Step("mask", "(L, P + L), boolean, True = may attend", lambda s: _allowed(s, _past(s))),
     Step(
         "scores", "(N, H, L, P + L)", lambda s: s.query @ s.keys.mT / math.sqrt(s.query.shape[-1])
     ),
@@ -142,18 +169,26 @@ CACHED_STEPS = (
 
 CACHED_MISTAKES = (
     Mistake(
-        id="new-keys-first",
-        step="keys",
-        variants=(lambda s: _join(s.key, s.past_key),),
-        title="the new keys come before those of the cache",
+        id="cache-forgotten",
+        step="joining",
+        variants=(lambda s: lambda past, new: new,),
+        title="the cache is not read: new tokens look at new tokens only",
+        why="The tokens of the cache come before the new ones, and may be looked at.",
+        look="where past_key and past_value go",
+    ),
+    Mistake(
+        id="new-tokens-first",
+        step="joining",
+        variants=(lambda s: lambda past, new: _join(new, past),),
+        title="the new keys and values come before those of the cache",
         why="Keys stand in the order of the tokens, and the mask counts on that.",
-        look="the order in which the keys are joined",
+        look="the order in which cache and new tokens are joined",
     ),
     Mistake(
         id="new-values-first",
         step="values",
         variants=(lambda s: _join(s.value, s.past_value),),
-        title="the new values come before those of the cache",
+        title="the new values come before those of the cache, but the keys do not",
         why="The value of a token must stand where its key stands.",
         look="the order in which the values are joined",
     ),
@@ -169,7 +204,7 @@ CACHED_MISTAKES = (
     Mistake(
         id="new-token-hidden-from-itself",
         step="mask",
-        variants=(lambda s: _allowed(s, s.past_key.shape[2] - 1),),
+        variants=(lambda s: _allowed(s, _past(s) - 1),),
         title="a new token may not look at itself",
         why="A token may look at all tokens up to its own position, and that includes itself.",
         look="the diagonal at which the mask is cut",
@@ -239,16 +274,19 @@ def _pair_numbers(s: SimpleNamespace) -> Tensor:
     return torch.arange(s.x.shape[-1] // 2, dtype=torch.float64)  # (d_h / 2,)
 
 
-def _turn_halves(s: SimpleNamespace) -> Tensor:
-    first, second = s.x.chunk(2, dim=-1)
-    cos, sin = s.angles.cos(), s.angles.sin()
-    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
+def _swap_halves(x: Tensor) -> Tensor:
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat([-second, first], dim=-1)
 
 
-def _turn_pairs(s: SimpleNamespace) -> Tensor:
-    even, odd = s.x[..., 0::2], s.x[..., 1::2]
-    cos, sin = s.angles.cos(), s.angles.sin()
-    return torch.stack([even * cos - odd * sin, odd * cos + even * sin], dim=-1).flatten(-2)
+def _swap_pairs(x: Tensor) -> Tensor:
+    return torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)
+
+
+def _turn(s: SimpleNamespace, swap: Callable[[Tensor], Tensor], in_pairs: bool) -> Tensor:
+    """Turn the features that ``swap`` exchanges, by angles that are laid out in pairs or halves."""
+    angles = s.angles.repeat_interleave(2, -1) if in_pairs else torch.cat([s.angles] * 2, -1)
+    return s.x * angles.cos() + swap(s.x) * angles.sin()
 
 
 ROTARY_STEPS = (
@@ -260,7 +298,7 @@ ROTARY_STEPS = (
         "angles per position",
     ),
     Step("angles", "(L, d_h / 2)", lambda s: s.places[:, None] * s.speeds),
-    Step("turned", "(N, H, L, d_h)", _turn_halves, "turned features"),
+    Step("turned", "(N, H, L, d_h)", lambda s: _turn(s, _swap_halves, False), "turned features"),
 )
 
 ROTARY_MISTAKES = (
@@ -301,10 +339,26 @@ ROTARY_MISTAKES = (
         id="rotary-in-pairs",
         rows=("M50",),
         step="turned",
-        variants=(_turn_pairs,),
+        variants=(lambda s: _turn(s, _swap_pairs, True),),
         title="neighbouring features are paired, 2i with 2i + 1",
         why="Here feature i is paired with i + d_h / 2; weights for one layout fail in the other.",
         look="which two features are turned together",
+    ),
+    Mistake(
+        id="rotary-layouts-mixed",
+        rows=("M50",),
+        step="turned",
+        variants=(
+            lambda s: _turn(s, _swap_halves, True),
+            lambda s: _turn(s, _swap_pairs, False),
+        ),
+        title="features are paired in {}",
+        details=(
+            "halves, but their angles in pairs",
+            "pairs, but their angles in halves",
+        ),
+        why="The two features of a pair must turn by the same angle.",
+        look="the order of the angles in the table of cosines and sines",
     ),
 )
 

@@ -20,6 +20,10 @@ def grouped_attention(*bugs):
                 t[:, :, None].expand(-1, -1, group, -1, -1).reshape(n, heads, -1, width)
                 for t in (key, value)
             )
+        if "keys-alone-tiled" in bugs:
+            key = key[:, ::group].repeat(1, group, 1, 1)
+        if "values-alone-tiled" in bugs:
+            value = value[:, ::group].repeat(1, group, 1, 1)
         if "kv-heads-averaged" in bugs:
             key = key.mean(dim=1, keepdim=True)
         scores = torch.einsum("nhqd,nhkd->nhqk", query, key.expand(n, heads, -1, -1))
@@ -32,9 +36,14 @@ def grouped_attention(*bugs):
 
 def cached_attention(*bugs):
     def fn(query, key, value, past_key, past_value):
+        if "cache-forgotten" in bugs:
+            past_key, past_value = past_key[:, :, :0], past_value[:, :, :0]
         past, new = past_key.shape[2], key.shape[2]
-        keys = [key, past_key] if "new-keys-first" in bugs else [past_key, key]
-        values = [value, past_value] if "new-values-first" in bugs else [past_value, value]
+        keys, values = [past_key, key], [past_value, value]
+        if "new-tokens-first" in bugs:
+            keys, values = keys[::-1], values[::-1]
+        if "new-values-first" in bugs:
+            values = [value, past_value]
         keys, values = torch.cat(keys, 2), torch.cat(values, 2)
         first = 0 if "mask-without-offset" in bugs else past
         if "new-token-hidden-from-itself" in bugs:
@@ -65,7 +74,10 @@ def rotary(*bugs):
             a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
             out = [a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()]
             return torch.stack(out, -1).reshape(x.shape)
-        angles = torch.cat([angles, angles], -1)
+        if "rotary-layouts-mixed" in bugs:
+            angles = angles.repeat_interleave(2, dim=-1)
+        else:
+            angles = torch.cat([angles, angles], -1)
         swapped = torch.cat([-x[..., width // 2 :], x[..., : width // 2]], -1)
         return x * angles.cos() + swapped * angles.sin()
 
@@ -82,7 +94,10 @@ CACHED = Solution(
     check=check_cached_attention,
     make=cached_attention,
     exercise=CACHED_ATTENTION,
-    together=(("new-keys-first", "new-values-first"), ("new-keys-first", "mask-without-offset")),
+    together=(
+        ("cache-forgotten", "cached-step-not-causal"),
+        ("new-values-first", "mask-without-offset"),
+    ),
 )
 ROTATION = Solution(
     check=check_rotary,
