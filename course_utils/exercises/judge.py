@@ -143,6 +143,12 @@ def _about_blocked_rows(exercise: Exercise, answered: list[Judged]) -> str:
     place = list(exercise.results).index(exercise.weights)
     weights = wrong[-1].answer[place]
     rows = weights[blocked_rows(wrong[-1].run.trial.arguments["mask"], weights)]
+    seen = ["Only rows that are blocked as a whole are wrong; everywhere else all is right."]
+    if not rows.any():
+        said = "a query that may attend to nothing gets another output than weights of 0 give"
+        if exercise.asks_for_masks:
+            raise _failure([*seen, f"There, {said}."], "", [()], exercise.weights)
+        return f"; but {said}"
     if any(x.isnan().any() for x in wrong[-1].answer):
         kind = "blocked-row-nan"
     elif same(rows, rows[:, :1].expand_as(rows)):
@@ -151,7 +157,6 @@ def _about_blocked_rows(exercise: Exercise, answered: list[Judged]) -> str:
         kind = "blocked-row-open"
     mistake = next(mistake for mistake in exercise.mistakes if mistake.id == kind)
     if exercise.asks_for_masks:
-        seen = ["Only rows that are blocked as a whole are wrong; everywhere else all is right."]
         raise _failure(seen, "{} them", [(mistake,)])
     return f"; but {mistake.title}, where this course wants zeros"
 

@@ -89,9 +89,10 @@ def find(layer: nn.Module, embed_dim: int) -> dict[str, list[Found]]:
                 found |= {role: [part] for role, part in zip(ROLES, listed, strict=False)}
                 nameless = [part for part in nameless if part not in listed]
     if "o" not in found:  # called by what it is and no more: proj, c_proj, fc, dense
-        rest = [part for part in nameless if _is_filling(part.path)]
-        if len(rest) == 1:
-            found["o"] = rest
+        plain = [part for part in nameless if _is_filling(part.path)]
+        for rest in (plain, nameless):
+            if len(rest) == 1:
+                found.setdefault("o", rest)
     if {"q", "k", "v"} & set(found):
         found.pop("qkv", None)
     return {role: found[role] for role in _IN_ORDER if role in found}
@@ -100,7 +101,8 @@ def find(layer: nn.Module, embed_dim: int) -> dict[str, list[Found]]:
 def role_of(name: str) -> str | None:
     """Return which projection has this name: one of ``ROLES``, "qkv", "kv" or None."""
     words = _words_in(name)
-    if "".join(words).removeprefix("w").removeprefix("to") in FUSED:
+    whole = "".join(word for word in words if word != "weight")
+    if whole.removeprefix("w").removeprefix("to") in FUSED:
         return "qkv"
     core = [word for word in words if word not in _FILLING]
     if "".join(core) in FUSED:
@@ -109,7 +111,7 @@ def role_of(name: str) -> str | None:
         return "kv"
     if len(core) != 1:
         return None
-    word = core[0]
+    word = core[0].removeprefix("to")  # tokeys
     if len(word) == 2 and word.startswith("w"):  # wq, Wo
         word = word[1]
     return next((role for role, words in _WORDS.items() if word in words), None)
