@@ -31,7 +31,7 @@ help:
 	@echo "make gain          a class's gain from pre-test to post-test: SCORES=folder"
 	@echo "make site          write a static edition into site/: no server, no network"
 	@echo "make links         try every link of the static edition that leads elsewhere"
-	@echo "make bench         measure sliders, suite, memory and layer; takes 10 minutes"
+	@echo "make bench         measure sliders, suite, memory and layer; takes 15 minutes"
 	@echo "make lint          check style and format of code and notebooks"
 	@echo "make constraints   write the versions of all installed packages into constraints.txt"
 	@echo "make clean         remove .venv and caches"

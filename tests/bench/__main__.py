@@ -47,7 +47,7 @@ HEADLINES = (
     "make test, in seconds",
 )
 MARK = "<!-- make bench -->"
-BUDGET = 600  # seconds; parts that would start later are left out, and the table says so
+BUDGET = 1200  # seconds; parts that would start later are left out, and the table says so
 
 
 def machine() -> str:
