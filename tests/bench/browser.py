@@ -296,7 +296,7 @@ MOVE_STORED = """(node) => {
     for (let i = 1; i <= 40; i++) {
         input.value = i % (+input.max + 1);
         const start = performance.now();
-        input.dispatchEvent(new Event("input"));
+        input.dispatchEvent(new Event("input", { bubbles: true }));
         node.getBoundingClientRect();
         times.push(performance.now() - start);
     }
