@@ -86,7 +86,7 @@ def test_make_test_neither_reads_nor_writes_answers(folder):
     ("name", "given", "answered"),
     [
         ("l1-score", "cat", "You said “cat”. ✓ Right. "),
-        ("l1-score", "it", "You said “it”. ✗ Not yet. A token does not favour itself"),
+        ("l1-score", "it", "You said “it”. ✗ Not yet. A token has no preference for itself"),
         ("l3-split", "2 3 5 4", "You said “2 3 5 4”. ✓ Right. "),
         ("l3-explore", "12", "You said “12”. ✗ Not yet. Not every number"),
     ],

@@ -160,7 +160,7 @@ def test_before_anything_has_run(chromium, lab):
     cell = asked.cell(SCORE)
     cell.get_by_label("it", exact=True).click()
     asked.keyboard.press("Enter")
-    asked.says(SCORE, "✗ Not yet. A token does not favour itself")
+    asked.says(SCORE, "✗ Not yet. A token has no preference for itself")
     quiz = asked.cell(QUIZ)
     letters, right = letters_of("lesson-01")
     for k, letter in enumerate(right):
