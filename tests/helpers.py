@@ -246,7 +246,6 @@ class Page(HTMLParser):
         self.tables, self.tags, self.paragraphs, self.alerts, self.open = [], [], [], [], []
         self.in_alert = False
         html.encode()  # half a surrogate pair, for one, never reaches the browser
-        ElementTree.fromstring(f"<div>{html}</div>")  # stored views are read as XML
         self.feed(html)
         self.close()
         assert self.open == []
@@ -289,6 +288,7 @@ class Page(HTMLParser):
 
 
 def page(explorer):
+    ElementTree.fromstring(f"<div>{explorer.html}</div>")  # stored views are read as XML
     return Page(explorer.html)
 
 

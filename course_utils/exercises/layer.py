@@ -72,7 +72,7 @@ def _trials(*, keys: bool = True, values: bool = True, masks: bool = True) -> It
         (3, 5, 5, 14, 2, 1, (5, 5), None, False),
         (3, 5, 5, 14, 2, 1, (3, 1, 1, 5), 0, False),
         (3, 4, 6, 14, 2, 2, (3, 1, 4, 6), 2, True),
-        (2, 5, 5, 8, 2, 3, (5, 5), 1, False),
+        (2, 5, 5, 8, 2, 3, (2, 2, 5, 5), 1, False),
         (3, 5, 5, 14, 2, 3, (3, 2, 5, 5), 3, False),
     ):
         passed = min(passed, 1 + keys + values)
